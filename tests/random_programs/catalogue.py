@@ -368,42 +368,46 @@ GRADIENTS: dict[str, Form] = {
                            "is_grads_batched=True, retain_graph=True)[0].clone()"),
 }  # fmt: skip
 
-# Of a function {0} of one tensor, at the tensor {1}; copies, as what torch returns may be a view, or repeat elements.
-TRANSFORMS = [
-    "{0}({1})",
-    "lib.func.grad(lambda t: {0}(t).sum())({1}).clone()",
-    "lib.func.grad_and_value(lambda t: {0}(t).sum())({1})[0].clone()",
-    "lib.func.vjp({0}, {1})[1](lib.ones_like({0}({1})))[0].clone()",
-    "lib.func.jvp({0}, ({1},), (lib.ones_like({1}),))[1].clone()",
-    "lib.func.jvp({0}, ({1},), ({1}.detach().clone(),))[0].clone()",
-    "lib.func.linearize({0}, {1})[1](lib.ones_like({1})).clone()",
-    "lib.func.jacrev({0})({1}).clone()",
-    "lib.func.jacfwd({0})({1}).clone()",
-    "lib.func.hessian(lambda t: {0}(t).sum())({1}).clone()",
-    "lib.func.jacrev(lib.func.jacfwd({0}))({1}).clone()",
-    "lib.func.jacfwd(lib.func.jacrev({0}))({1}).clone()",
-    "lib.func.jacfwd(lib.func.jacfwd({0}))({1}).clone()",
-    "lib.func.grad(lambda t: lib.func.grad(lambda s: {0}(s).sum())(t).sum())({1}).clone()",
-    "lib.func.jvp(lib.func.grad(lambda t: {0}(t).sum()), ({1},), (lib.ones_like({1}),))[1].clone()",
-    "lib.func.grad(lambda t: lib.func.jvp({0}, (t,), (t * 2,))[1].sum())({1}).clone()",
-    "lib.utils.checkpoint.checkpoint({0}, {1}, use_reentrant=False)",
-    "forward_mode(lib, {0}, {1}).clone()",
-    "lib.autograd.functional.jacobian({0}, {1}).clone()",
-    "lib.autograd.functional.vjp({0}, {1}, lib.ones_like({0}({1})))[1].clone()",
+# Of a function {0} of one tensor, at the tensor {1}.
+_TRANSFORMED = [
+    "lib.func.grad(lambda t: {0}(t).sum())({1})",
+    "lib.func.grad_and_value(lambda t: {0}(t).sum())({1})[0]",
+    "lib.func.vjp({0}, {1})[1](lib.ones_like({0}({1})))[0]",
+    "lib.func.jvp({0}, ({1},), (lib.ones_like({1}),))[1]",
+    "lib.func.jvp({0}, ({1},), ({1}.detach().clone(),))[0]",
+    "lib.func.linearize({0}, {1})[1](lib.ones_like({1}))",
+    "lib.func.jacrev({0})({1})",
+    "lib.func.jacfwd({0})({1})",
+    "lib.func.hessian(lambda t: {0}(t).sum())({1})",
+    "lib.func.jacrev(lib.func.jacfwd({0}))({1})",
+    "lib.func.jacfwd(lib.func.jacrev({0}))({1})",
+    "lib.func.jacfwd(lib.func.jacfwd({0}))({1})",
+    "lib.func.grad(lambda t: lib.func.grad(lambda s: {0}(s).sum())(t).sum())({1})",
+    "lib.func.jvp(lib.func.grad(lambda t: {0}(t).sum()), ({1},), (lib.ones_like({1}),))[1]",
+    "lib.func.grad(lambda t: lib.func.jvp({0}, (t,), (t * 2,))[1].sum())({1})",
+    "forward_mode(lib, {0}, {1})",
+    "lib.autograd.functional.jacobian({0}, {1})",
+    "lib.autograd.functional.vjp({0}, {1}, lib.ones_like({0}({1})))[1]",
 ]
 
 # Of a function {0} of the rows of {1}.
-BATCHED = [
-    "lib.func.vmap({0})({1}).clone()",
-    "lib.func.vmap(lambda t: {0}(t) + 0 * t.sum(), out_dims=-1)({1}).clone()",
-    "lib.func.vmap({0}, chunk_size=1)({1}).clone()",
-    "lib.func.vmap(lib.func.grad(lambda t: {0}(t).sum()))({1}).clone()",
-    "lib.func.vmap(lib.func.jacrev({0}))({1}).clone()",
-    "lib.func.vmap(lambda t: lib.func.jvp({0}, (t,), (t * 1,))[1])({1}).clone()",
-    "lib.func.grad(lambda s: lib.func.vmap({0})(s).sum())({1}).clone()",
-    "lib.func.jvp(lib.func.vmap({0}), ({1},), (lib.ones_like({1}),))[1].clone()",
-    "lib.func.vmap({0}, in_dims=-1)({1}.movedim(0, -1)).clone()",
+_BATCHED = [
+    "lib.func.vmap({0})({1})",
+    "lib.func.vmap(lambda t: {0}(t) + 0 * t.sum(), out_dims=-1)({1})",
+    "lib.func.vmap({0}, chunk_size=1)({1})",
+    "lib.func.vmap(lib.func.grad(lambda t: {0}(t).sum()))({1})",
+    "lib.func.vmap(lib.func.jacrev({0}))({1})",
+    "lib.func.vmap(lambda t: lib.func.jvp({0}, (t,), (t * 1,))[1])({1})",
+    "lib.func.grad(lambda s: lib.func.vmap({0})(s).sum())({1})",
+    "lib.func.jvp(lib.func.vmap({0}), ({1},), (lib.ones_like({1}),))[1]",
+    "lib.func.vmap({0}, in_dims=-1)({1}.movedim(0, -1))",
 ]
+
+# Copies, as what torch returns may be a view, repeat elements, or have another layout.
+_COPIED = ".clone(memory_format=lib.contiguous_format)"
+TRANSFORMS = ["{0}({1})", "lib.utils.checkpoint.checkpoint({0}, {1}, use_reentrant=False)"]
+TRANSFORMS += [form + _COPIED for form in _TRANSFORMED]
+BATCHED = [form + _COPIED for form in _BATCHED]
 
 SHAPES = [(3,), (2, 3), (2, 3), (3, 2), (), (1, 3), (2, 2), (2, 1, 3), (2, 3, 2), (4,), (1,), (0, 3), (6,)]
 DTYPES = ["float64"] * 8 + ["float32"] * 4 + ["complex128", "complex64", "int64", "int64", "bool"]

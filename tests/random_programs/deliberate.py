@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from tests.random_programs.catalogue import ties
-from tests.random_programs.running import Machine, Refusal, array_of, attempt, same
+from tests.random_programs.running import Layout, Machine, Refusal, array_of, attempt, same
 from tests.random_programs.steps import Program, Step, coarsest, forms_of
 
 
@@ -103,6 +103,19 @@ def refused_there(ours: Any, theirs: Any, program: Program, step: Step | None = 
     transforms = step is not None and any(name.startswith("f") for name in step.names)
     known = {**REFUSED_THERE, **REFUSED_IN_TRANSFORMS} if transforms else REFUSED_THERE
     return any(re.search(words, theirs.message) for words in known)
+
+
+# Results of these have the layout of the operand here and are contiguous in torch, or the other way round.
+_OTHER_LAYOUT = ("2 ** {0}", "masked_fill(", ".sort(", "gelu(", "[[0, 0]]", ".conj()", ".angle()")
+
+
+def layout(step: Step, layouts: list[Layout | None]) -> bool:
+    """Whether the results of a step may have another layout: of operands with different layouts, or with windows that
+    share elements, and of functions, in which there may be such operands."""
+    read = {found for found in layouts[: len(step.names)] if found}
+    windows = any(len({stride for _, stride in found}) < len(found) for found in read)
+    transformed = any(name.startswith("f") for name in step.names)
+    return transformed or windows or len(read) > 1 or any(word in step.form for word in _OTHER_LAYOUT)
 
 
 # Where the second derivative of these does not exist, torch's may be NaN, or a NaN may meet its zeros of constants.

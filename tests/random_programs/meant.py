@@ -90,12 +90,13 @@ REASONS: dict[str, Reason] = {
     "a view gets its new place in the graph at once: torch may refuse to write to it until then": lambda d: (
         d.only_torch_refuses("a leaf Variable that requires grad is being used")
     ),
-    "a result of mixed layouts, or of a transform, may have another layout": lambda d: (
-        (d.does(".view(") and d.what.startswith("refused: ") and d.only_torch_refuses("view size is not compatible"))
+    "within transforms, a result may have another layout, and share memory or not": lambda d: (
+        (d.inside(".view(") and d.what.startswith("refused: ") and d.only_torch_refuses("view size is not compatible"))
         or (
             d.what.startswith(("view of", "values of"))
             and d.transforms
-            and d.does(".contiguous(", ".flatten(", ".reshape(", ".ravel(")
+            and d.inside(".contiguous(", ".flatten(", ".reshape(")
+            and any(writes(form) for form in forms_of(d.program))
         )
     ),
     "results of `einsum` and `repeat_interleave` are no views of computed memory": lambda d: (
@@ -154,6 +155,21 @@ REASONS: dict[str, Reason] = {
         and "raises" not in d.answers
         and d.does("addcmul")
         and d.does("lib.uint8")
+    ),
+    "a transformed function that returns a tensor from outside, converted to its own dtype: a hook on it is called": (
+        lambda d: (
+            (d.only_pullback_refuses("NumPy cannot have the values of a tensor inside") or d.what == "hooks")
+            and d.transforms
+            and d.does(".register_hook(")
+            and d.inside(".double()", ".float()", ".to(")
+        )
+    ),
+    "`t[...]` under `no_grad` is a constant, and its tangent, too: torch's is still that of `t`": lambda d: (
+        d.forward
+        and d.inside("[...]")
+        and "with lib.no_grad()" in d.text
+        and d.what.startswith("requires_grad of")
+        and d.ours == "False"
     ),
     "a write to memory that repeats elements is refused under `vmap` as well": lambda d: (
         d.does("vmap(") and d.only_pullback_refuses("more than one element of the written-to tensor")

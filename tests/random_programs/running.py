@@ -52,6 +52,16 @@ def attempt(fn: Callable[[], Any]) -> Any:
         return Refusal(error)
 
 
+Layout = tuple[tuple[int, int], ...]
+
+
+def layout_of(t: Any) -> Layout | None:
+    """The axes of a tensor as pairs of size and stride, those of size 1 aside; None of what is no tensor, or empty."""
+    if not hasattr(t, "stride") or not t.numel():
+        return None
+    return tuple((n, step) for n, step in zip(t.shape, t.stride(), strict=True) if n > 1)
+
+
 def functions(lib: ModuleType) -> SimpleNamespace:
     """Functions of the library: their output is the input, a view of it, the input written to, something saved, ..."""
     base = lib.autograd.Function
@@ -184,6 +194,7 @@ class Machine:
         self.refusals: dict[int, Any] = {}
         self.born: dict[str, int] = {}  # the version of a tensor when it got its name
         self.made: set[str] = set()  # the results of transforms, which may lie anywhere
+        self.layouts: dict[int, list[Layout | None]] = {}  # of what a step reads, and of its results
 
     def note(self, *given: Any) -> None:
         """Remember what a hook was called with, but for None: which operand is the first of a node is of no account."""
@@ -191,6 +202,7 @@ class Machine:
 
     def do(self, number: int, step: Step) -> bool:
         """Do a step; whether it went through."""
+        read = [layout_of(self.names.get(name)) for name in step.names]
         before = {name: self.names.pop(name, None) for name in step.results}
         try:
             exec(compile(step.text, "<program>", "exec"), self.names)
@@ -198,6 +210,7 @@ class Machine:
             self.refusals[number] = Refusal(error)
             self.names.update({name: value for name, value in before.items() if value is not None})
             return False
+        self.layouts[number] = [*read, *(layout_of(self.names.get(name)) for name in step.results)]
         for name in step.results:
             t = self.names.get(name)
             if isinstance(t, self.lib.Tensor):

@@ -21,6 +21,7 @@ from ..table.calls import as_view
 from ..table.levels import Level, inner, mapped
 from ..table.nodes import beside, conjugated
 from ..table.op import needs
+from ..tensor.arrays import repeats
 from ..tensor.memory import Payload, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
@@ -283,7 +284,7 @@ def laid_as(primal: Tensor, tangent: Tensor) -> Any:
 def fitting(primal: Tensor, tangent: Tensor) -> Any:
     """The tangent, copied unless it is known to have the layout of its primal."""
     a, b = primal._data, tangent._data
-    if isinstance(a, Payload) or isinstance(b, Payload) or a.size < 2 or 0 in a.strides:
+    if isinstance(a, Payload) or isinstance(b, Payload) or a.size < 2 or repeats(a):
         return tangent
     alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]
     return tangent if alike else laid_as(primal, tangent)

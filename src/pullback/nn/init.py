@@ -253,7 +253,8 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     drawn = randn(max(shape), min(shape), generator=generator, dtype=dtypes.float64)._data
     q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diagonal(r))
-    return _write(tensor, gain * (q if rows >= shape[1] else q.T).reshape(tensor.shape))
+    with no_grad():
+        return tensor.copy_(wrap((q if rows >= shape[1] else q.T).reshape(tensor.shape)) * gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:

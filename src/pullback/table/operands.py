@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor import dtypes
+from ..tensor.arrays import repeats
 from ..tensor.tensor import Lifted, Tensor
 from .narrow import Conversion
 
@@ -145,7 +146,7 @@ def converted(p: Any, dtype: Any) -> Any:
 
     `astype` would put an axis that repeats elements last in memory, so that what is computed from it has that order.
     """
-    if type(p) is not np.ndarray or 0 not in p.strides:
+    if not repeats(p):
         return p.astype(dtype)
     return p.astype(dtype, "C") if p.dtype.kind == "V" else np.positive(p, dtype=dtype, casting="unsafe")
 

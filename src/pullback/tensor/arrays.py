@@ -156,6 +156,26 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     return reshaped(summed(g, axes), shape)
 
 
+def repeats(array: Any) -> bool:
+    """Whether an array repeats elements along an axis, as one does that was broadcast.
+
+    >>> repeats(np.broadcast_to([1.0, 2.0], (3, 2))), repeats(np.ones((2, 3))[None])
+    (True, False)
+    """
+    if type(array) is not np.ndarray or 0 not in array.strides:
+        return False
+    return any(n > 1 and not step for n, step in zip(array.shape, array.strides, strict=True))
+
+
+def copied(array: Any) -> Any:
+    """A copy with the axes in the same order in memory; of an array that repeats elements, in the natural order.
+
+    >>> copied(np.broadcast_to([1.0, 2.0], (3, 2))).strides
+    (16, 8)
+    """
+    return np.array(array, order="C") if repeats(array) else np.copy(array)
+
+
 def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:
     """The distance between neighbours along each axis, in elements; for an empty array, as the shape implies."""
     if array.size or any(array.strides):

@@ -175,3 +175,19 @@ def a_view_of_a_tracked_tensor_gets_a_tangent(lib: Any) -> Any:
         found += [y.tolist(), tangent.tolist()]
         found += [lib.autograd.grad(t.sum(), x, retain_graph=True)[0].tolist() for t in (y, view)]
     return found
+
+
+@program
+def tangents_of_another_layout_than_their_primals(lib: Any) -> Any:
+    fw, found = lib.autograd.forward_ad, []
+    for index in (..., None, (None, slice(None), None), (slice(None), slice(1, None))):
+        with fw.dual_level():
+            primal = lib.arange(6.0, dtype=lib.float64).reshape(2, 3)[index]
+            tangent = lib.arange(6.0, dtype=lib.float64).reshape(3, 2).t()[index]
+            dual = fw.make_dual(primal, tangent)
+            column = dual[..., 0]
+            column.mul_(3)
+            row = dual.reshape(-1)
+            row.mul_(2)
+            found.append([fw.unpack_dual(t) for t in (dual, column, row)])
+    return found

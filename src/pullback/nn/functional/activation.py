@@ -22,7 +22,7 @@ from ...table.checks import Written
 from ...table.entry import alias, composite, pointwise, titled
 from ...table.inplace import write_into
 from ...table.op import Op
-from ...table.operands import data_of, need_numbers, plain
+from ...table.operands import converted, data_of, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
@@ -183,7 +183,7 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
     if lambd < 0:
         raise refuse("softshrink", "lambd to be at least 0", lambd)
     if input.dtype.char == "e":  # lambd keeps its digits
-        wide = input.astype(np.float32)
+        wide = converted(input, np.float32)
         return np.subtract(wide, wide.clip(-lambd, lambd)).astype(input.dtype)
     return np.subtract(input, input.clip(-lambd, lambd))
 

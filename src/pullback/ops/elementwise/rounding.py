@@ -15,6 +15,7 @@ from ...table.entry import constant, elementwise, pointwise, special
 from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, is_number, need, need_both, plain
 from ...table.results import result_type
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
+from ...tensor.arrays import copied
 
 floor: Operation = elementwise(
     "floor",
@@ -87,7 +88,8 @@ def round(input: Any, decimals: int = 0) -> Any:
     """
     if not isinstance(decimals, int):
         raise TypeError(errors.message("round()", expected="decimals to be an int", found=errors.describe(decimals)))
-    return np.round(need("round", FLOATS if decimals else REAL_NUMBERS, input), decimals)
+    need("round", FLOATS if decimals else REAL_NUMBERS, input)
+    return copied(input) if input.dtype.kind in "iu" else np.round(input, decimals)
 
 
 signbit: Operation = constant(

@@ -16,7 +16,7 @@ from ...table.calls import on
 from ...table.checks import Titled
 from ...table.entry import composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index
-from ...tensor.arrays import reshaped, wrap_axis
+from ...tensor.arrays import copied, reshaped, wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..shape.reshape import expand, reshape
@@ -218,7 +218,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     >>> pullback.index_fill(pullback.arange(4), 0, pullback.tensor([1, -1]), 0)
     tensor([0, 0, 2, 0])
     """
-    out = np.array(input)
+    out = copied(input)
     _fill_slices(out, dim, index, value)
     return out
 

@@ -24,7 +24,7 @@ from ...table.narrow import Conversion
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import broadcasts_to
+from ...tensor.arrays import broadcasts_to, copied
 from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
@@ -414,7 +414,7 @@ def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, An
 )
 def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
     """A copy of `input` with `values` at positions in a view of it."""
-    out = np.array(input)
+    out = copied(input)
     _assign(out[first], arrays_of(second), values)
     return out
 

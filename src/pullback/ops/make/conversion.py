@@ -13,6 +13,7 @@ from ...table.calls import apply
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
+from ...tensor.arrays import repeats
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
 from ...tensor.tensor import Tensor
@@ -57,11 +58,10 @@ channels_last_3d = memory_format("channels_last_3d", (0, 2, 3, 4, 1))
 def order_of(format: Any, like: Tensor | None = None) -> Any:
     """The order that a memory format stands for; None preserves the order of `like`, the source of the result.
 
-    A tensor with a stride of 0 has no order to preserve: its result is contiguous.
+    A tensor that repeats elements has no order to preserve: its result is contiguous.
     """
-    overlaps = like is not None and isinstance(like._data, np.ndarray) and 0 in like._data.strides
     if format is None or format is preserve_format:
-        return "C" if overlaps else "K"
+        return "C" if like is not None and repeats(like._data) else "K"
     if not isinstance(format, memory_format):
         raise TypeError(
             errors.message(

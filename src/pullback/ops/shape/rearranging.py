@@ -14,7 +14,7 @@ from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
 from ...tensor.adding import summed
-from ...tensor.arrays import own_axis, refuse_size, sizes, wrap_axes, wrap_axis
+from ...tensor.arrays import copied, own_axis, refuse_size, sizes, wrap_axes, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
 from .reshape import clone, flatten
@@ -55,7 +55,7 @@ def flip(input: Any, dims: Any) -> Any:
     >>> pullback.flip(pullback.tensor([1, 2, 3]), [0])
     tensor([3, 2, 1])
     """
-    return np.copy(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
+    return copied(np.flip(input, wrap_axes(dims, input.ndim) if dims else ()))
 
 
 def _with_dims(name: str, input: Tensor, n: int) -> Tensor:
