@@ -1,0 +1,49 @@
+"""What pullback's answers are where `meant.py` lets the libraries differ."""
+
+from __future__ import annotations
+
+import pytest
+
+import pullback
+from pullback.autograd import forward_ad
+
+
+@pytest.mark.parametrize("name", ["addcmul", "addcdiv"])
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float64"])
+def test_an_integer_operand_does_not_overflow_in_a_gradient(name: str, dtype: str) -> None:
+    x = pullback.tensor([0.5, 2.0], dtype=pullback.float64, requires_grad=True)
+    whole = pullback.tensor([251, 3]).to(getattr(pullback, dtype))
+    getattr(pullback, name)(x.detach(), whole, x, value=2).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == ([502.0, 6.0] if name == "addcmul" else [-502.0 / 0.25, -6.0 / 4.0])
+
+
+@pytest.mark.parametrize("make", [lambda t: t.tile(2), lambda t: t.repeat(2)])
+def test_what_is_repeated_of_an_inference_tensor_may_be_written_to(make: object) -> None:
+    w = pullback.tensor(3.0, requires_grad=True)
+    with pullback.inference_mode():
+        t = pullback.tensor([1.0, 2.0]) * 2
+    with pullback.no_grad():
+        y = make(t)  # type: ignore[operator]
+    assert not y._is_view()
+    y.add_(w)
+    y.sum().backward()
+    assert (y.tolist(), w.grad.tolist() if w.grad is not None else None) == ([5.0, 7.0, 5.0, 7.0], 4.0)
+
+
+def test_a_tangent_under_no_grad_is_a_constant() -> None:
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    for view in (lambda t: t[...], lambda t: t.view_as(t), lambda t: t * 2):
+        with forward_ad.dual_level(), pullback.no_grad():
+            tangent = forward_ad.unpack_dual(view(forward_ad.make_dual(x, x * 1))).tangent
+        assert tangent is not None
+        assert not tangent.requires_grad
+
+
+def test_a_hook_of_a_tensor_from_outside_is_called_if_it_is_what_a_transformed_function_returns() -> None:
+    outside, calls = pullback.tensor([2.0], requires_grad=True), []
+    outside.register_hook(lambda g: calls.append(g.tolist()))
+    for same in (lambda: outside, lambda: outside.float(), lambda: outside.to(pullback.float32)):
+        _, pull = pullback.func.vjp(lambda t, same=same: same(), pullback.ones(1))
+        assert pull(pullback.ones(1))[0].tolist() == [0.0]
+    assert calls == [[1.0]] * 3
