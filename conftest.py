@@ -7,6 +7,7 @@ pages are run; tests that need PyTorch, the oracle, are left out where it is mis
 from __future__ import annotations
 
 import doctest
+import importlib.metadata
 import importlib.util
 import os
 import random
@@ -45,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> str:
     """Say what the run depends on."""
-    oracle = "not installed" if "torch" in MISSING else importlib.import_module("torch").__version__
+    oracle = "not installed" if "torch" in MISSING else importlib.metadata.version("torch")
     return f"pullback: random seed {SEED} (PULLBACK_TEST_SEED), NumPy {np.__version__}, torch {oracle}"
 
 

@@ -1,12 +1,11 @@
-"""`python -m tests.checks_page FILE` writes the rows that .ci/full collected, and the counts, into docs/checks.md."""
+"""`python -m tests.checks_page` writes docs/checks.md anew: what .ci/full noted of each step, and the counts."""
 
 from __future__ import annotations
 
-import datetime
 import re
-import sys
 from pathlib import Path
 
+from tests.full import STEPS, Result, results
 from tests.random_programs.comparing import KINDS
 from tests.random_programs.counting import Counts
 from tests.random_programs.meant import REASONS
@@ -16,12 +15,12 @@ PAGE = ROOT / "docs" / "checks.md"
 COUNTS = ROOT / "tests" / "random_programs" / "counts.json"
 
 
-def written(page: str, name: str, text: str) -> str:
-    """The page with a text between the two marks of this name."""
+def written(whole: str, name: str, text: str) -> str:
+    """A page with a text between the two marks of this name."""
     mark = re.compile(rf"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
-    if not mark.search(page):
+    if not mark.search(whole):
         raise ValueError(f"docs/checks.md: expected the marks of {name}, found none")
-    return mark.sub(lambda m: m[1] + text + m[2], page)
+    return mark.sub(lambda m: m[1] + text + m[2], whole)
 
 
 def of_counts(counts: Counts) -> str:
@@ -36,18 +35,30 @@ def of_meant(counts: Counts) -> str:
     return "\n".join([head, *(f"- {reason}" for reason in REASONS)])
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command; without a file, only the counts are written."""
-    page = PAGE.read_text("utf-8")
-    for path in sys.argv[1:] if arguments is None else arguments:
-        rows = Path(path).read_text("utf-8").strip()
-        head = f"The run of {datetime.date.today()}:\n\n| what | | last line | time |\n| --- | --- | --- | --- |\n"
-        page = written(page, "results", head + rows)
+def of_step(name: str, result: Result | None) -> str:
+    """The row of a step: what its last run came to, and on which commit that was."""
+    title = f"| `{name}` | {STEPS[name].what} |"
+    if result is None:
+        return f"{title} not run yet | | | |"
+    outcome = "passed" if result.passed else "**failed**"
+    commit = result.commit if result.clean else f"{result.commit}, with changes"
+    return f"{title} {outcome} | {result.lines} | {result.minutes} min | {result.date}, {commit} |"
+
+
+def of_results(found: dict[str, Result]) -> str:
+    """The table of what each step came to when it was last run."""
+    head = "| step | what | | last lines | time | run |\n| --- | --- | --- | --- | --- | --- |\n"
+    return head + "\n".join(of_step(name, found.get(name)) for name in STEPS)
+
+
+def page(text: str) -> str:
+    """The page as it has to be, of the page as it is."""
     counts = Counts(COUNTS)
-    page = written(page, "meant", of_meant(counts))
-    PAGE.write_text(written(page, "counts", of_counts(counts)), "utf-8")
-    return 0
+    parts = {"meant": of_meant(counts), "counts": of_counts(counts), "results": of_results(results())}
+    for name, part in parts.items():
+        text = written(text, name, part)
+    return text
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    PAGE.write_text(page(PAGE.read_text("utf-8")), "utf-8")

@@ -43,12 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
     (path,) = sys.argv[1:] if arguments is None else arguments
     files = json.loads(Path(path).read_text("utf-8"))["files"]
-    for room, seen in sorted(counted(files).items()):
+    rooms = counted(files)
+    whole = rooms.pop("all")
+    for room, seen in sorted(rooms.items()):
         print(f"{percentage(seen):4d} %  {room}")
     for file, entry in sorted(files.items()):
         seen = counted({file: entry})["all"]
         if percentage(seen) < LEAST:
             print(f"      {percentage(seen)} % of {file}")
+    print(f"{percentage(whole)} % of all lines and branches")
     return 0
 
 

@@ -10,8 +10,10 @@ only if nothing was wrong.
 Two places are left out, `__enter__` and `__exit__` of a block in the user's own code, until their `try`. An exception
 that comes as Python enters `__exit__` is one that no context manager written in Python can answer; and
 `set_grad_enabled` sets its mode before the block is entered. So are the instructions of the library with which a block
-is left, before `__exit__` begins: Python itself looks for signals only after a call and at a jump back, so none comes
-there, and an exception that a tracer raises there would leave a lock locked.
+or a function is left, before `__exit__` begins: Python itself looks for signals only after a call and at a jump back, so none comes
+there, and an exception that a tracer raises there would leave a lock locked. So, from Python 3.12 on, are the jumps
+back within a line: there CPython does not look for the handler of an exception that a tracer raises, as it does for an
+interrupt.
 """
 
 from __future__ import annotations
@@ -324,8 +326,9 @@ def _before_its_try(code: CodeType) -> int:
 
 @cache
 def _leaving(code: CodeType) -> frozenset[int]:
-    """The instructions with which a `with` block is left (three Nones are loaded, and `__exit__` is called), and those
-    of a `try:` within one, which do nothing: CPython takes both for outside of the block, and nothing is raised there.
+    """The instructions with which a `with` block is left (three Nones are loaded, and `__exit__` is called), those of a
+    `try:` within one, which do nothing, and those that return: CPython takes them for outside of the block, and nothing
+    is raised there.
     """
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
     found = set()
@@ -337,7 +340,8 @@ def _leaving(code: CodeType) -> frozenset[int]:
                 swap = [s for s in steps[max(i - 1, 0) : i] if s.opname == "SWAP"]  # of the value that is returned
                 found |= {s.offset for s in (*swap, *loads, *calls)}
     first = next((step.offset for step in steps if step.opname == "BEFORE_WITH"), sys.maxsize)
-    return frozenset(found | {step.offset for step in steps if step.opname == "NOP" and step.offset > first})
+    found |= {step.offset for step in steps if step.opname == "NOP" and step.offset > first}
+    return frozenset(found | {step.offset for step in steps if step.opname in ("RETURN_VALUE", "RETURN_CONST")})
 
 
 def _counts(frame: FrameType) -> bool:
@@ -363,16 +367,20 @@ class Injector:
         self.places: list[Place] = []  # of the events, where nothing is raised
         self.seen = 0
         self.where = ""
+        self._lines: dict[int, int] = {}  # where each frame is; not the frame, which would keep what it holds
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         if not frame.f_code.co_filename.startswith(self.rooms):
             return None
+        if self.opcodes:
+            frame.f_trace = self._line  # before it is asked for instructions: Python 3.13 looks for it then
         frame.f_trace_opcodes = self.opcodes
         frame.f_trace_lines = not self.opcodes
+        self._lines[id(frame)] = 0
         return self._line
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
-        if event != ("opcode" if self.opcodes else "line") or not _counts(frame):
+        if event != ("opcode" if self.opcodes else "line") or self._jumps_back(frame) or not _counts(frame):
             return self._line
         if self.at is None:
             self.places.append((frame.f_code, frame.f_lasti if self.opcodes else frame.f_lineno))
@@ -384,9 +392,18 @@ class Injector:
         self.seen += 1
         return self._line
 
+    def _jumps_back(self, frame: FrameType) -> bool:
+        """Whether the event is that of a jump back within a line, where CPython does not look for a handler."""
+        if self.opcodes or sys.version_info < (3, 12):
+            return False
+        before = self._lines[id(frame)]
+        self._lines[id(frame)] = frame.f_lineno
+        return before == frame.f_lineno
+
     def run(self, work: Callable[[], Any]) -> Any:
         """The result of a program, or the exception that came out of it."""
         before = sys.gettrace()
+        sys._getframe().f_trace_opcodes = self.opcodes  # Python 3.12 looks only as it starts whether any frame wants them
         sys.settrace(self._enter)
         try:
             return work()

@@ -298,6 +298,7 @@ np.rint(a) | np.round(a) | np.sign(a) | np.floor_divide(a, 0.3)
 """)
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning")  # by NumPy 2.5, for np.trunc
 @pytest.mark.parametrize("code", ROUNDING)
 def test_rounding_has_the_gradient_zero(code: str) -> None:
     x = pullback.tensor(A, requires_grad=True)

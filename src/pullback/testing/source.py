@@ -269,6 +269,7 @@ def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Co
             inside.append(frame)
         if not inside or frame.f_code.co_filename in but:
             return None
+        frame.f_trace = each  # before it is asked for instructions: Python 3.13 looks for it then
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return each
 
@@ -280,6 +281,7 @@ def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Co
         return each
 
     before = sys.gettrace()
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 looks only as it starts whether any frame wants them
     try:
         sys.settrace(call)
         run()
