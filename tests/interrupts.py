@@ -10,10 +10,10 @@ only if nothing was wrong.
 Two places are left out, `__enter__` and `__exit__` of a block in the user's own code, until their `try`. An exception
 that comes as Python enters `__exit__` is one that no context manager written in Python can answer; and
 `set_grad_enabled` sets its mode before the block is entered. So are the instructions of the library with which a block
-or a function is left, before `__exit__` begins: Python itself looks for signals only after a call and at a jump back, so none comes
-there, and an exception that a tracer raises there would leave a lock locked. So, from Python 3.12 on, are the jumps
-back within a line: there CPython does not look for the handler of an exception that a tracer raises, as it does for an
-interrupt.
+or a function is left, before `__exit__` begins: Python itself looks for signals only after a call and at a jump back,
+so none comes there, and an exception that a tracer raises there would leave a lock locked. So, from Python 3.12 on, are
+the jumps back within a line: there CPython does not look for the handler of an exception that a tracer raises, as it
+does for an interrupt.
 """
 
 from __future__ import annotations
@@ -403,7 +403,9 @@ class Injector:
     def run(self, work: Callable[[], Any]) -> Any:
         """The result of a program, or the exception that came out of it."""
         before = sys.gettrace()
-        sys._getframe().f_trace_opcodes = self.opcodes  # Python 3.12 looks only as it starts whether any frame wants them
+        sys._getframe().f_trace_opcodes = (
+            self.opcodes
+        )  # Python 3.12 looks only as it starts whether any frame wants them
         sys.settrace(self._enter)
         try:
             return work()

@@ -6,7 +6,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+
+
+@cache
+def _texts(package: Path) -> dict[Path, str]:
+    """The files of a package and what they hold, where nothing is planted yet."""
+    return {file: file.read_text("utf-8") for file in sorted(package.rglob("*.py"))}
 
 
 @dataclass(frozen=True)
@@ -21,10 +28,10 @@ class Mutation:
 
     def planted(self, package: Path) -> tuple[Path, str]:
         """The file that holds the place, and its text with the mutation; ValueError if there is not one such place."""
-        found = [file for file in sorted(package.rglob("*.py")) if self.old in file.read_text("utf-8")]
-        if len(found) != 1 or found[0].read_text("utf-8").count(self.old) != 1:
+        found = [(file, text) for file, text in _texts(package).items() if self.old in text]
+        if len(found) != 1 or found[0][1].count(self.old) != 1:
             raise ValueError(f"{self.what}: expected its text in one place, found it in {len(found)} files")
-        return found[0], found[0].read_text("utf-8").replace(self.old, self.new)
+        return found[0][0], found[0][1].replace(self.old, self.new)
 
     @property
     def files(self) -> str:
@@ -766,5 +773,104 @@ MUTATIONS = [
              "isinstance(instance, Tensor) and instance.dtype is self.dtype and instance._in_array",
              "isinstance(instance, Tensor) and instance.dtype.itemsize == self.dtype.itemsize and instance._in_array",
              _P + "types_and_settings"),
+    # places that many rooms share
+    Mutation("Dual: a write without a tangent keeps the old one",
+             "        elif thread.modes.forward_enabled:  # else it stays as it is\n            self.tangent.zero_()",
+             "        elif thread.modes.forward_enabled:\n            pass",
+             "tests/programs/test_programs.py -k forward_ad/"),
+    Mutation("Dual: a write with forward mode switched off clears the tangent",
+             "        elif thread.modes.forward_enabled:  # else it stays as it is\n",
+             "        else:\n",
+             "tests/programs/test_programs.py -k forward_ad/"),
+    Mutation("Dual: a clone shares the tangent",
+             "        tangent = None if self.tangent is None else self.level.pushing(self.tangent.clone)",
+             "        tangent = self.tangent",
+             "tests/programs/test_programs.py -k forward_ad/"),
+    Mutation("in place: a constant result keeps the history",
+             "            if recorded and result._edge is None and old._requires_grad and _on_one_level(old, result):",
+             "            if False:",
+             "tests/ops/test_inplace.py tests/programs/test_programs.py -k inplace or graph/ or tensor/"),
+    Mutation("bfloat16: a number without axes widens the result",
+             "    if any(t._data.dtype.kind in (\"f\", \"c\") and (t._data.ndim or not rank) for t in tensors):",
+             "    if any(t._data.dtype.kind in (\"f\", \"c\") for t in tensors):",
+             "tests/table/test_bfloat16.py tests/programs/test_programs.py -k bfloat16 or tensor/"),
+    Mutation("bfloat16: operands of two dtypes are multiplied",
+             "    if same and len({t.dtype for t in tensors if t._data.dtype.kind in \"fcV\"}) > 1:",
+             "    if same and len({t.dtype for t in tensors if t._data.dtype.kind in \"fcV\"}) > 2:",
+             "tests/table/test_bfloat16.py tests/programs/test_programs.py -k bfloat16 or tensor/"),
+    Mutation("vmap: the gradient of what is shared is that of one element",
+             "        return self.lower(gradient).sum(0)",
+             "        return self.lower(gradient)[0]",
+             "tests/func/test_vmap.py tests/programs/test_programs.py -k vmap or func/"),
+    Mutation("vmap: what varies is written to what does not",
+             "        if new.has_axis and not self.has_axis:",
+             "        if new.has_axis and self.has_axis is None:",
+             "tests/func/test_vmap.py tests/programs/test_programs.py -k vmap or func/"),
+    Mutation("fuse: loops over other elements merge",
+             "        if into.shape != other.shape or len(into.members)",
+             "        if len(into.members)",
+             "tests/compile/test_compile.py tests/table/test_compile_ops.py"),
+    Mutation("fuse: a value joins the loop of another shape",
+             "            if group is not None and group.shape == shape:",
+             "            if group is not None:",
+             "tests/compile/test_compile.py tests/table/test_compile_ops.py"),
+    Mutation("saving: whatever it costs is computed again",
+             "        if self._cost(value) > COST_LIMIT:",
+             "        if self._cost(value) < 0:",
+             "tests/compile"),
+    Mutation("saving: the cost of what it is made from is left out",
+             "facts(value.fn).cost + sum(self._cost(a) for a in value.args)",
+             "facts(value.fn).cost",
+             "tests/compile"),
+    Mutation("compile: the same object twice is two",
+             "        places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]",
+             "        places = [(id(t), -1) for t in environment.tensors]",
+             "tests/compile"),
+    Mutation("compile: more entries than may be kept",
+             "        while len(self._entries) > _MOST:",
+             "        while len(self._entries) > _MOST * 9:",
+             "tests/compile"),
+    Mutation("trace: globals that were set stay so",
+             "        for _, place in (*found, *uses):\n            place.put_back()",
+             "        for _, place in (*found, *uses):\n            place.names is None and place.put_back()",
+             "tests/compile"),
+    Mutation("trace: a global that was not there stays",
+             "            if name not in self.before:\n                self.holder.pop(name, None)",
+             "            pass",
+             "tests/compile"),
+    Mutation("sparse: a product at the places of one factor",
+             "    shared = (which >= 0).all(0)",
+             "    shared = which[0] >= 0",
+             "tests/ops/test_sparse.py tests/programs/test_programs.py -k sparse"),
+    Mutation("sparse: the values of the factors exchanged",
+             "which[0, places[: left.nnz]], which[1, places[left.nnz :]] = np.arange(left.nnz), np.arange(right.nnz)",
+             "which[1, places[: left.nnz]], which[0, places[left.nnz :]] = np.arange(left.nnz), np.arange(right.nnz)",
+             "tests/ops/test_sparse.py tests/programs/test_programs.py -k sparse"),
+    Mutation("data: a sampler's own generator is not used",
+             "            yield from randperm(n, generator=self.generator).tolist()[:left]",
+             "            yield from randperm(n).tolist()[:left]",
+             "tests/utils/test_data.py tests/programs/test_programs.py -k data"),
+    Mutation("data: nor with replacement",
+             "            yield from randint(0, n, (left,), generator=self.generator).tolist()",
+             "            yield from randint(0, n, (left,)).tolist()",
+             "tests/utils/test_data.py tests/programs/test_programs.py -k data"),
+    Mutation("data: nor for a subset",
+             "for i in randperm(len(self.indices), generator=self.generator).tolist()])",
+             "for i in randperm(len(self.indices)).tolist()])",
+             "tests/utils/test_data.py tests/programs/test_programs.py -k data"),
+    Mutation("data: nor by weights",
+             "self.num_samples, self.replacement, generator=self.generator)",
+             "self.num_samples, self.replacement)",
+             "tests/utils/test_data.py tests/programs/test_programs.py -k data"),
+    Mutation("optim: zero_grad leaves the zeros recorded",
+             "                if p.grad.grad_fn is not None:  # recorded by backward(create_graph=True)\n"
+             "                    p.grad.detach_()\n                else:\n"
+             "                    p.grad.requires_grad_(False)\n                p.grad.zero_()\n\n    def step",
+             "                p.grad = p.grad * 0\n\n    def step",
+             "tests/optim tests/programs/test_programs.py -k optim or zero_grad"),
+    Mutation("nn: zero_grad makes new zeros",
+             "                    p.grad.requires_grad_(False)\n                p.grad.zero_()\n\n    # Showing",
+             "                    p.grad.requires_grad_(False)\n                p.grad = p.grad * 0\n\n    # Showing",
+             "tests/nn tests/programs/test_programs.py -k zero_grad or nn/"),
 ]
 # fmt: on

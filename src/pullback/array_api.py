@@ -54,8 +54,8 @@ _REVISIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 # NumPy's own functions, which call this package's when they are given a Tensor.
 _NUMPY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag isfinite isinf
 isnan log log1p log2 log10 logical_not negative positive real reciprocal signbit sin sinh square sqrt tan tanh trunc
-take take_along_axis broadcast_arrays broadcast_to broadcast_shapes expand_dims flip moveaxis permute_dims repeat roll
-tile unstack argmax argmin diff tril triu meshgrid"""
+take broadcast_arrays broadcast_to broadcast_shapes expand_dims flip moveaxis permute_dims repeat roll
+tile argmax argmin diff tril triu meshgrid"""
 _OF_TWO = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
 greater greater_equal hypot less less_equal logaddexp logical_and logical_or logical_xor matmul maximum minimum multiply
 nextafter not_equal pow remainder searchsorted subtract tensordot"""
@@ -135,6 +135,18 @@ concat, stack = _of_many(np.concat), _of_many(np.stack)
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """Each matrix of a stack transposed."""
     return _pull.transpose(x, -1, -2)
+
+
+def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
+    """The elements at the given positions along an axis."""
+    found: Tensor = np.take_along_axis(x, indices, axis)
+    return found
+
+
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    """The elements along an axis, each without it."""
+    found: tuple[Tensor, ...] = _pull.unbind(x, axis)
+    return found
 
 
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:

@@ -160,3 +160,59 @@ def test_columns_written_at_indices_that_vary() -> None:
         return y
 
     assert vmap(f)(a, k).tolist() == [f(x, j).tolist() for x, j in zip(a, k, strict=True)]
+
+
+# What a tensor from outside retains of a batch of gradients, and what does not vary ----------------------------------
+
+
+@pytest.mark.parametrize("how", ["vmap", "is_grads_batched"])
+def test_a_tensor_from_outside_retains_the_sum_over_the_batch(how: str) -> None:
+    x = leaf(pullback, [5.0, 6.0])
+    middle = x * 2
+    middle.retain_grad()
+    y = middle * middle
+    cotangents = constant(pullback, [[1.0, 2.0], [3.0, 4.0], [5.0, 7.0]])
+    if how == "vmap":
+        (each,) = vmap(lambda g: pullback.autograd.grad(y, x, g, retain_graph=True))(cotangents)
+    else:
+        (each,) = pullback.autograd.grad(y, x, cotangents, is_grads_batched=True)
+    assert each.tolist() == [[40.0, 96.0], [120.0, 192.0], [200.0, 336.0]]
+    assert middle.grad.tolist() == [180.0, 312.0]  # as three passes would have added up
+
+
+class OfTheSecond(pullback.autograd.Function):
+    """Twice the second argument; its `vmap` says that the result does not vary."""
+
+    @staticmethod
+    def forward(x: Any, w: Any) -> Any:
+        return w * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return None, g * 2
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any, w: Any) -> Any:
+        return OfTheSecond.apply(x, w), None
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda y, x: y.add_(x), lambda y, x: y.__setitem__(0, x[0]), lambda y, x: y[:1].copy_(x[:1])],
+)
+def test_what_varies_is_not_written_to_what_does_not(write: Any) -> None:
+    x, w = constant(pullback, [[1.0, 2.0], [3.0, 4.0]]), constant(pullback, [5.0, 6.0])
+
+    def written(x: Any, w: Any, by: Any) -> Any:
+        y = OfTheSecond.apply(x, w)
+        write(y, by)
+        return y
+
+    assert vmap(lambda x, w: written(x, w, w), (0, None))(x, w).shape == (2, 2)
+    with pytest.raises(RuntimeError, match=r"vmap: inplace arithmetic is not.*\n  What to do: use the"):
+        vmap(lambda x, w: written(x, w, x), (0, None))(x, w)
+    assert w.tolist() == [5.0, 6.0]

@@ -121,7 +121,7 @@ def test_a_step_that_fails_ends_there(tree: Path) -> None:
 def test_a_step_on_changed_files_says_so(tree: Path, when: str) -> None:
     if when == "before":
         (tree / "src.py").write_text("x = 2\n", "utf-8")
-    result = full.run(full.Step("", ("-c 'open(\"new.py\", \"w\").close()'",)), sys.executable, 1)
+    result = full.run(full.Step("", ('-c \'open("new.py", "w").close()\'',)), sys.executable, 1)
     assert not result.clean
     assert f"{result.commit}, with changes" in checks_page.of_step("large", result)
 

@@ -421,3 +421,12 @@ def test_a_view_without_elements_is_not_resized_to_have_some() -> None:
     with pytest.raises(RuntimeError, match="a view without elements cannot be given any in place"):
         view.resize_(2)
     assert (view.shape, view._is_view(), base.tolist()) == ((0,), True, [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("code", ["y.logical_not_()", "y.logical_and_(x)", "y.logical_or_(y)", "y.logical_xor_(x)"])
+def test_what_a_logical_operation_writes_has_the_gradient_zero(code: str) -> None:
+    x = pullback.tensor([1.0, 0.0], requires_grad=True)
+    y = x * 2
+    eval(code, {"x": x, "y": y})
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0]  # of the values that were written: in PyTorch that of those before, 2

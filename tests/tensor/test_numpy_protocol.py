@@ -23,6 +23,12 @@ A = np.array([[0.31, 0.92, 0.57], [0.73, 0.22, 0.43]])
 B = np.array([[0.64, 0.13, 0.84], [0.26, 0.37, 0.48]])
 V = np.array([0.3, 0.9, 0.5])
 
+
+def since(version: str, text: str) -> list[str]:
+    """Pieces of code that NumPy itself runs only from this version on."""
+    return cases(text) if np.lib.NumpyVersion(np.__version__) >= version else []
+
+
 # Functions of one array and of two, as a person writes them
 ONE = cases("""
 np.sin(a) | np.cos(a) | np.tan(a) | np.sinh(a) | np.cosh(a) | np.tanh(a) | np.exp(a) | np.expm1(a) | np.log(a)
@@ -33,10 +39,10 @@ np.cumprod(a) | np.ravel(a) | np.transpose(a) | np.squeeze(a) | np.copy(a) | np.
 np.sum(a, axis=0) | np.sum(a, axis=(0, 1)) | np.sum(a, 1, keepdims=True) | np.sum(a, axis=-1, dtype=np.float64)
 np.mean(a, axis=1) | np.prod(a, axis=0, keepdims=True) | np.max(a, axis=1) | np.min(a, 0, keepdims=True)
 np.var(a, axis=0, ddof=1) | np.std(a, axis=1, keepdims=True) | np.cumsum(a, axis=1) | np.cumprod(a, axis=0)
-np.reshape(a, (3, 2)) | np.reshape(a, -1) | np.reshape(a, shape=(6, 1)) | np.transpose(a, (1, 0))
+np.reshape(a, (3, 2)) | np.reshape(a, -1) | np.transpose(a, (1, 0))
 np.swapaxes(a, 0, 1) | np.moveaxis(a, 0, -1) | np.expand_dims(a, 1) | np.squeeze(a[None], axis=0)
 np.broadcast_to(a, (4, 2, 3)) | np.flip(a, axis=1) | np.triu(a, k=1) | np.tril(a, -1) | np.clip(a, 0.25, 0.75)
-np.clip(a, None, 0.6) | np.clip(a, min=0.45) | np.take(a, [0, 2, -1], axis=1) | np.take(a, [[0, 1], [4, 5]])
+np.clip(a, None, 0.6) | np.take(a, [0, 2, -1], axis=1) | np.take(a, [[0, 1], [4, 5]])
 np.take_along_axis(a, np.array([[0, 2], [1, 1]]), axis=1) | np.power(a, 3) | np.power(2.0, a) | np.float_power(a, 2.0)
 np.where(a > 0.5, a, 0.0) | np.where(np.array([True, False, True]), 2.0 * a, a * a) | np.astype(a, np.float64)
 np.exp2(a) | np.arcsin(a) | np.arccos(a) | np.arctan(a) | np.arcsinh(a) | np.arccosh(a + 1) | np.arctanh(a) | np.cbrt(a)
@@ -49,6 +55,7 @@ sp.i1(a) | sp.i1e(a) | sp.j0(a) | sp.j1(a) | sp.k0(a) | sp.k0e(a) | sp.k1(a) | s
 sp.logit(a) | sp.ndtr(a) | sp.ndtri(a) | sp.psi(a) | sp.digamma(a) | sp.y0(a) | sp.y1(a) | sp.entr(a) | sp.round(a) + a
 np.round(a) + a | np.remainder(a, 0.35) | a[:, ::2] ** 2 | np.multiply(a, 3) | np.sign(a) * a | np.floor(a) + a
 """)
+ONE += since("2.1.0", "np.reshape(a, shape=(6, 1)) | np.clip(a, min=0.45)")
 TWO = cases("""
 np.add(a, b) | np.subtract(a, b) | np.multiply(a, b) | np.divide(a, b) | np.true_divide(a, b) | np.power(a, b)
 np.fmod(a, b) | np.fmax(a, b) | np.fmin(a, b) | np.hypot(a, b) | np.arctan2(a, b) | np.logaddexp(a, b)
@@ -118,7 +125,7 @@ np.roll(a, 1, axis=(0, 1)) | np.roll(a, (1, 2), axis=1) | np.flip(a, (0, 1)) | n
 np.rot90(a) | np.rot90(a, -1, (1, 0)) | np.pad(a, 1) | np.pad(a, ((1, 0), (2, 3)), constant_values=2.5)
 np.pad(a, (1, 2), mode='edge') | np.pad(a, ((1, 0), (4, 3)), 'reflect') | np.pad(a, 2, 'wrap')
 np.pad(a, 3, 'symmetric')
-np.pad(a, ((1, 2), (0, 1)), constant_values=((1, 2), (3, 4))) | np.pad(a, {1: (1, 2)}) | np.take(a, [0, 4], mode='wrap')
+np.pad(a, ((1, 2), (0, 1)), constant_values=((1, 2), (3, 4))) | np.take(a, [0, 4], mode='wrap')
 np.take(a, 2, axis=1) | np.take(a, [5, 1], axis=1, mode='clip') | np.take(a, [-1, 7], axis=1, mode='wrap')
 np.compress([True, False, True], a, axis=1) | np.compress([False, True], a)
 np.extract([[False, True, True], [True, False, False]], a)
@@ -130,8 +137,8 @@ np.append(a, 2 * a) | np.append(a, [[1.0], [2.0]], axis=1) | np.insert(a, 1, 5.0
 np.insert(a, [0, 2], [[1.0], [2.0]], axis=1) | np.insert(a, 1, [[1.0, 2.0]], axis=1) | np.insert(a, slice(0, 2), 7.0, 1)
 np.insert(a[0], [2, 0], a[1, :2]) | np.delete(a, 1, axis=1) | np.delete(a, [0, -1]) | np.delete(a, slice(0, 2), 1)
 np.delete(a, [True, False, True], axis=1) | np.resize(a, (2, 5)) | np.resize(a, 3) | a[np.nonzero(a)]
-np.unstack(a, axis=1)[2]
 """)
+SHAPES += since("2.1.0", "np.unstack(a, axis=1)[2]") + since("2.3.0", "np.pad(a, {1: (1, 2)})")
 
 # Linear algebra: of one array and of two
 MATRICES = cases("""
@@ -160,10 +167,11 @@ np.linalg.outer(a[0], b[0]) | np.tensordot(a, b) | np.tensordot(a, b, 0) | np.te
 np.tensordot(a, b, (0, 0)) | np.linalg.tensordot(a, b, axes=2) | np.einsum('ij,kj->ik', a, b) | np.kron(a, b)
 np.cross(a, b) | np.cross(a, b[0]) | np.cross(a.T, b.T, axis=0) | np.cross(a.T, b, axisa=0, axisc=0)
 np.linalg.cross(a, b) | np.linalg.cross(a.T, b.T, axis=0) | np.vecdot(a, b) | np.vecdot(a, b[0], axis=-1)
-np.linalg.vecdot(a, b) | np.linalg.vecdot(a, b, axis=0) | np.matvec(a, b[0]) | np.vecmat(a[:, 0], b)
+np.linalg.vecdot(a, b) | np.linalg.vecdot(a, b, axis=0)
 np.linalg.matmul(a, b.T) | np.linalg.multi_dot([a, b.T, a]) | np.linalg.multi_dot([a[0], b.T, b, a[1]])
 np.linalg.norm(a - b) | np.einsum('ij,kj,kl->il', a, b, a)
 """)
+PRODUCTS += since("2.2.0", "np.matvec(a, b[0]) | np.vecmat(a[:, 0], b)")
 
 
 # Fourier transforms; the modulus of what is moved away from 0 shows both parts of a complex result

@@ -69,7 +69,7 @@ class Batched(Payload):
         if new.has_axis and not self.has_axis:
             raise RuntimeError(
                 "vmap: inplace arithmetic is not possible because a tensor that does not vary in vmap() would have to "
-                "hold values that do.\\n"
+                "hold values that do.\n"
                 "  What to do: use the operation without the underscore, or start from a tensor that varies, e.g. "
                 "pullback.zeros_like(x)."
             )

@@ -80,10 +80,10 @@ class Dual(Payload):
     def _assign_tangent(self, new: Dual) -> None:
         if self.tangent is None:
             self.tangent = None if new.tangent is None else new.tangent.clone()
-        elif new.tangent is None:
-            self.tangent.zero_()
-        else:
+        elif new.tangent is not None:
             self.tangent.copy_(new.tangent)
+        elif thread.modes.forward_enabled:  # else it stays as it is
+            self.tangent.zero_()
 
     def as_number(self, kind: str) -> Any:
         if self.level.open and self.tangent is not None and thread.modes.forward_enabled:

@@ -281,7 +281,7 @@ def executed(run: Callable[[], Any], method: Method, but: Collection[str]) -> Co
         return each
 
     before = sys.gettrace()
-    sys._getframe().f_trace_opcodes = True  # Python 3.12 looks only as it starts whether any frame wants them
+    sys._getframe().f_trace_opcodes = True  # Python 3.12 looks only as it starts if any frame wants them
     try:
         sys.settrace(call)
         run()

@@ -34,6 +34,47 @@ def values_without_a_tangent_are_written(lib: Any) -> Any:
 
 
 @program
+def values_that_are_locally_constant_are_written(lib: Any) -> Any:
+    fwd, found = lib.autograd.forward_ad, []
+    for write in (
+        lambda t: t.gt_(1.0),
+        lambda t: t.eq_(t),
+        lambda t: t.floor_(),
+        lambda t: t.sign_(),
+        lambda t: t.copy_(constant(lib, [True, False])),
+        lambda t: t.bernoulli_(1.0),
+        lambda t: t[:1].gt_(0.0),
+    ):
+        with fwd.dual_level():
+            dual = fwd.make_dual(constant(lib, [1.0, 2.0]), constant(lib, [10.0, 20.0]))
+            copy = dual * 1
+            write(copy)
+            found.append((_parts(lib, copy), _parts(lib, dual)))
+    return found
+
+
+@program
+def a_write_with_forward_mode_switched_off_leaves_the_tangent(lib: Any) -> Any:
+    fwd, found = lib.autograd.forward_ad, []
+    for write in (
+        lambda t: t.mul_(2.0),
+        lambda t: t.copy_(constant(lib, [5.0, 6.0])),
+        lambda t: t.zero_(),
+        lambda t: t.gt_(1.0),
+        lambda t: t[:1].mul_(5.0),
+        lambda t: t.__setitem__(0, 7.0),
+        lambda t: t.masked_fill_(t > 1, 3.0),
+    ):
+        with fwd.dual_level():
+            dual = fwd.make_dual(constant(lib, [1.0, 2.0]), constant(lib, [10.0, 20.0]))
+            copy = dual * 1
+            with fwd._set_fwd_grad_enabled(False):
+                write(copy)
+            found.append((_parts(lib, copy), _parts(lib, dual), _parts(lib, copy * 2)))
+    return found
+
+
+@program
 def a_clone_has_a_tangent_of_its_own(lib: Any) -> Any:
     fwd = lib.autograd.forward_ad
     with fwd.dual_level():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -336,13 +337,22 @@ def _numpy_vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
     return _dotted(np.conj(a), b, -1)
 
 
+_SINCE_NUMPY_2_2: dict[Any, Callable[..., Any]] = (
+    {
+        np.matvec: lambda x1, x2: np.squeeze(np.matmul(x1, np.expand_dims(x2, -1)), -1),
+        np.vecmat: lambda x1, x2: np.squeeze(np.matmul(np.expand_dims(np.conj(x1), -2), x2), -2),
+    }
+    if hasattr(np, "matvec")
+    else {}
+)
+
+
 @composite(
     home="linalg",
     numpy={
         np.vecdot: _numpy_vecdot,
         np.linalg.vecdot: lambda x1, x2, *, axis=-1: _numpy_vecdot(x1, x2, axis),
-        np.matvec: lambda x1, x2: np.squeeze(np.matmul(x1, np.expand_dims(x2, -1)), -1),
-        np.vecmat: lambda x1, x2: np.squeeze(np.matmul(np.expand_dims(np.conj(x1), -2), x2), -2),
+        **_SINCE_NUMPY_2_2,
     },
     samples=lambda: [
         S(M(3), M(3)),

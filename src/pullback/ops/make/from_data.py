@@ -381,6 +381,9 @@ class _Capsule:
         return 1, 0
 
 
+_SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's own from_dlpack takes `copy`
+
+
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's tensor, by the DLPack protocol.
 
@@ -398,7 +401,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         raise RuntimeError(
             errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
         )
-    return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
+    if _SAYS_COPY:
+        return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
+    found = np.from_dlpack(ext_tensor)
+    return from_numpy(np.array(found) if copy else found)
 
 
 @method("__dlpack__")
