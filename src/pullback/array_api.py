@@ -139,7 +139,7 @@ def matrix_transpose(x: Tensor, /) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """The elements at the given positions along an axis."""
-    found: Tensor = np.take_along_axis(x, indices, axis)
+    found: Tensor = _np.take_along_axis(x, indices, axis)
     return found
 
 
@@ -529,6 +529,6 @@ errors.doors(
     globals(),
     "cumulative_prod cumulative_sum empty ones zeros "
     "arange argsort asarray astype can_cast clip eye finfo floor_divide full iinfo isdtype isin linspace "
-    "matrix_transpose nonzero reshape result_type round sign sort squeeze unique_all unique_counts "
-    "unique_inverse unique_values vecdot where",
+    "matrix_transpose nonzero reshape result_type round sign sort squeeze take_along_axis unique_all unique_counts "
+    "unique_inverse unique_values unstack vecdot where",
 )
