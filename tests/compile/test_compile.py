@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import math
+import re
 import sys
 import threading
 import warnings
@@ -385,6 +386,16 @@ def test_one_tensor_twice() -> None:
     fn = numpy_backend(lambda a, b: pullback.autograd.grad((a * a * b).sum(), a))
     close(fn(x, x)[0], 3 * x * x)
     close(fn(x, x.detach())[0], 2 * x * x)
+
+
+@pytest.mark.parametrize("first", ["captured", "another"])
+def test_a_captured_tensor_that_is_also_an_argument_is_one(first: str) -> None:
+    w, other = randn(3, requires_grad=True), randn(3)
+    fn = numpy_backend(lambda x: x * w)
+    for x in (w, other, w) if first == "captured" else (other, w, other):
+        (g,) = pullback.autograd.grad(fn(x).sum(), w)
+        close(g, 2 * w if x is w else other)
+    assert programs(fn) == 2
 
 
 # Signatures -----------------------------------------------------------------------------------------------------------
@@ -1018,6 +1029,20 @@ def test_elementwise_chains_are_one_loop_and_nothing_is_computed_twice() -> None
     assert len(loops) == 2
     assert [step.name for step in loops[0].loop.steps].count("exp") == 1
     assert loops[0].loop.outputs[0].reduce == "add"
+
+
+@pytest.mark.parametrize(("n", "saved"), [(3, 1), (5, 1), (6, 2), (9, 5)])
+def test_what_is_cheap_is_computed_again_and_the_rest_is_saved(n: int, saved: int) -> None:
+    def chain(x: Tensor) -> Tensor:
+        for _ in range(n):
+            x = x.sin()
+        return x
+
+    compiled, x = numpy_backend(chain), randn(5, requires_grad=True)
+    y = compiled(x)
+    (text,) = re.findall(r"saved for backward: (.*)", compiled.explain())
+    assert len(text.split(", ")) == saved  # the argument, and what more than four sines have made of it
+    close(pullback.autograd.grad(y.sum(), x)[0], pullback.autograd.grad(chain(x).sum(), x)[0])
 
 
 # Random programs ------------------------------------------------------------------------------------------------------

@@ -256,6 +256,31 @@ def test_globals_that_are_set_are_an_error() -> None:
     assert STATE.tolist() == [0, 0]
 
 
+COUNT, FRESH = 0, "to be deleted"
+
+
+def test_globals_that_are_set_are_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(globals(), "FRESH")
+
+    @compiled
+    def counts(x: Tensor) -> Tensor:
+        global COUNT
+        COUNT += 1
+        return x * COUNT
+
+    @compiled
+    def makes(x: Tensor) -> Tensor:
+        global FRESH
+        FRESH = 1
+        return x * FRESH
+
+    for fn, name in ((counts, "COUNT"), (makes, "FRESH")):
+        with pytest.raises(TraceError, match=f"compile: {name} was changed"):
+            fn(ones())
+    assert COUNT == 0
+    assert "FRESH" not in globals()
+
+
 def test_an_argument_that_items_are_set_in_is_an_error() -> None:
     @compiled
     def fn(state: dict[str, Tensor], x: Tensor) -> Tensor:

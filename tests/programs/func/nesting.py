@@ -172,3 +172,18 @@ def gradient_at_a_constant_within_jvp(lib: Any) -> Any:
         lib.func.jvp(lambda a: lib.func.vjp(lambda c: c * c * a, given)[1](a)[0], (x,), (x,)),
     ]
     return found, lib.func.hessian(lambda a: lib.func.grad(lambda c: (c * c * a * a).sum())(given).sum())(x)
+
+
+@program
+def second_derivatives_of_what_is_written_over(lib: Any) -> Any:
+    x, y = points(lib)
+
+    def f(a: Any) -> Any:
+        b = a * a
+        b.mul_(a.sin())
+        b.mul_(a)
+        return b.sum()
+
+    func = lib.func
+    found = func.hessian(f)(x), func.jacrev(func.jacfwd(f))(x), func.jacfwd(func.jacfwd(f))(x)
+    return *found, func.jvp(func.grad(f), (x,), (y,)), func.grad(lambda a: func.jvp(f, (a,), (y,))[1])(x)

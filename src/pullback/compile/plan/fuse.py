@@ -169,8 +169,8 @@ class _Fusion:
                         other.after |= group.after
 
     def _merge(self, into: _Group, other: _Group) -> None:
-        """Merge two loops, if neither waits for the other through a third."""
-        if into.shape != other.shape or len(into.members) + len(other.members) > STEPS_PER_LOOP:
+        """Merge two loops over the same elements, if neither waits for the other through a third."""
+        if len(into.members) + len(other.members) > STEPS_PER_LOOP:
             return
         both = into.bit | other.bit
         if into.behind & other.bit or other.behind & into.bit:
