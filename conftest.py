@@ -34,8 +34,9 @@ MISSING = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--low-thresholds`: run the code for large arrays on the small arrays of the tests."""
+    """`--low-thresholds`: run the code for large arrays on the tests' small ones; `--shuffle N`: in another order."""
     parser.addoption("--low-thresholds", action="store_true", help="lower every size of tests/thresholds.py")
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order that this number chooses")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -120,8 +121,10 @@ def _needs(item: pytest.Item) -> list[str]:
     return ["torch"] if item.get_closest_marker("torch") else []
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out the tests that need a package which is not there."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
+    if config.getoption("--shuffle") is not None:
+        random.Random(config.getoption("--shuffle")).shuffle(items)
     for item in items:
         for name in set(_needs(item)) & set(MISSING):
             item.add_marker(pytest.mark.skip(reason=f"could not import '{name}': it is not installed"))

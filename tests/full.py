@@ -58,6 +58,10 @@ STEPS = {
             "-m tests.coverage_by_room {scratch}/covered",
         ),
     ),
+    "shuffled": Step(
+        "the tests in the order of the day",
+        ("-m pytest -q -n {jobs} -m 'not torch' --shuffle {day}",),
+    ),
     "random": Step("random programs for an hour", ("-m tests.random_programs --seconds 3600 --seed {day}",)),
     "mutations": Step("planted mutations", ("-m tests.mutations --jobs {jobs}",)),
     "interrupts": Step("interrupts", ("-m tests.interrupts --all-kinds",)),
