@@ -381,7 +381,15 @@ class _Capsule:
         return 1, 0
 
 
-_SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's own from_dlpack takes `copy`
+class _Writeable:
+    """An array that may be written to, on the memory of one that NumPy 2.0 has made read-only by caution."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+_SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's own functions of DLPack take `copy`
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -404,7 +412,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if _SAYS_COPY:
         return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
     found = np.from_dlpack(ext_tensor)
-    return from_numpy(np.array(found) if copy else found)
+    return from_numpy(np.array(found) if copy else np.asarray(_Writeable(found)))
 
 
 @method("__dlpack__")
@@ -418,7 +426,11 @@ def _dlpack(
         raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))
     if isinstance(self, Lifted):
         self._data._no_array()
-    capsule: Any = self._data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    capsule: Any
+    if _SAYS_COPY:
+        capsule = self._data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    else:
+        capsule = (np.array(self._data) if copy else self._data).__dlpack__()
     return capsule
 
 
