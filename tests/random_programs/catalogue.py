@@ -239,7 +239,17 @@ BINARY: dict[str, Form] = {
     "==": always("{0} == {1}"),
     "<": always("{0} < {1}"),
     "mse": always("lib.nn.functional.mse_loss({0}, {1})"),
-}
+    "linear": lambda rng, t: "lib.nn.functional.linear({0}, {0}, {0}.sum(1))" if t.ndim == 2 else None,
+    "bmm": lambda rng, t: "lib.bmm({0}, {0}.mT)" if t.ndim == 3 else None,
+    "baddbmm": lambda rng, t: "lib.baddbmm({1}, {0}, {0}.mT)" if t.ndim == 3 else None,
+    "cross_entropy": lambda rng, t: "lib.nn.functional.cross_entropy({0}, lib.zeros({0}.shape[0], dtype=lib.int64))"
+    if t.ndim == 2 and t.is_floating_point() and t.numel() else None,
+    "conv1d": lambda rng, t: "lib.nn.functional.conv1d({0}, {0}[..., :1], padding=1)"
+    if t.ndim == 3 and t.is_floating_point() and t.numel() else None,
+    "where mask": lambda rng, t: None if t.is_complex() else "lib.where({0}.detach() > 0, {1}, {0} * 2)",
+    "masked_scatter": always("{0}.masked_scatter({0}.detach() == {0}.detach(), {1})"),
+    "vecdot": lambda rng, t: "lib.linalg.vecdot({0}, {1})" if t.ndim > 1 else None,
+}  # fmt: skip
 
 _TOPK = along_real("{0}.topk(1, <d>)[0]")
 _FLOATS = ["float64", "float32", "complex128", "float16", "bfloat16"]
@@ -316,12 +326,22 @@ UNARY: dict[str, Form] = {
     "angle": lambda rng, t: "({0} + 3).angle()" if t.is_complex() else None,
     "zeros_like": always("lib.zeros_like({0})"),
     "full_like": always("lib.full_like({0}, 2)"),
+    "sparse": with_axes("{0}.to_sparse().to_dense()"),
+    "sparse *": with_axes("({0}.to_sparse() * 2).to_dense()"),
+    "sparse @": lambda rng, t: "lib.sparse.mm({0}.to_sparse(), {0}.t())"
+    if t.ndim == 2 and bool((t != 0).all()) else None,
+    "embedding": lambda rng, t: "lib.nn.functional.embedding(lib.tensor([0, 0]), {0})"
+    if t.ndim == 2 and t.shape[0] else None,
+    "block_diag": lambda rng, t: "lib.block_diag({0}, {0})" if t.ndim < 3 else None,
+    "pow t": real("({0} * {0} + 0.5) ** ({0} + 0.3)"),
+    "where isfinite": real("{0}.nan_to_num() * ({0} > 0)"),
 }  # fmt: skip
 
 # Results as long as the values say: not within transforms, nor compiled.
 BY_VALUES: dict[str, Form] = {
     "mask": lambda rng, t: None if t.is_complex() else "{0}[{0} > 0]",
     "masked_select": lambda rng, t: None if t.is_complex() else "{0}.masked_select({0} < 1)",
+    "deepcopy": always("copy.deepcopy({0})"),
     "item": lambda rng, t: "{0} * {0}.detach().sum().item()" if not t.is_complex() else None,
 }
 
@@ -346,15 +366,19 @@ HOOKS: dict[str, Form] = {
     "node hook": exact("{0}.grad_fn.register_hook(lambda gi, go: note(*gi, *go))"),
     "node hook *": exact("{0}.grad_fn.register_hook(lambda gi, go: tuple(None if g is None else g * 2 for g in gi))"),
     "node prehook": exact("{0}.grad_fn.register_prehook(lambda go: note(*go))"),
+    "hook removed": always("{0}.register_hook(note).remove()"),
     "multi hook": always("lib.autograd.graph.register_multi_grad_hook([{0} * 1, {0} * 2], lambda gs: note(*gs))"),
 }
 
-FUNCTIONS = "Identity Row Doubled Exponential Pair Modern Scaled".split()
+FUNCTIONS = "Identity Row Doubled Exponential Pair Modern Scaled Inside Optional".split()
+FUNCTIONS_OF_TWO = ["Product", "Product", "Swapped"]
 
 PASSES: dict[str, Form] = {
     "backward": always("{0}.sum().backward(retain_graph=True)"),
     "backward freed": always("{0}.sum().backward()"),
     "backward create": always("({0} * {0}).sum().backward(create_graph=True)"),
+    "backward two": always("lib.autograd.backward([{0}.sum(), ({0} * {0}).sum()], retain_graph=True)"),
+    "backward of": always("{0}.backward({0}.detach(), retain_graph=True)"),
     "backward inputs": always("{0}.sum().backward(retain_graph=True, inputs=[{1}])"),
 }
 
@@ -362,6 +386,10 @@ PASSES: dict[str, Form] = {
 GRADIENTS: dict[str, Form] = {
     "grad": always("lib.autograd.grad({0}.sum(), [{1}], retain_graph=True)[0].clone()"),
     "grad create": always("lib.autograd.grad(({0} * {0}).sum(), [{1}], create_graph=True)[0].clone()"),
+    "grad several": always("lib.autograd.grad({0}.sum(), [{1}, {0}], retain_graph=True, allow_unused=True)[1].clone()"),
+    "grad of grad": always("lib.autograd.grad(lib.autograd.grad(({0} * {0} * {0}).sum(), [{1}], create_graph=True)[0]"
+                           ".sum(), [{1}])[0].clone()"),
+    "grad zeros": always("lib.autograd.grad({0}.sum(), [{1}], retain_graph=True, materialize_grads=True)[0].clone()"),
     "grad two": always("lib.autograd.grad([{0}, {0} * 2], [{1}], [{0}.detach(), lib.ones_like({0})], "
                        "retain_graph=True)[0].clone()"),
     "grad batched": always("lib.autograd.grad({0}, [{1}], lib.stack([lib.ones_like({0}), {0}.detach()]), "

@@ -50,6 +50,7 @@ def reason(text: str) -> Callable[[Reason], Reason]:
 # What torch refuses and pullback does on purpose, by torch's words: such a step is left out in both.
 REFUSED_THERE: dict[str, str] = {
     r"ComplexHalf": "there is no complex32",
+    r"does not support automatic differentiation for outputs with complex": "derivatives that torch lacks",
     r"aten::floor_divide": "`floor_divide` has the gradient 0",
     r"not implemented for '": "torch has no kernel for this dtype",
     r"Could this error message be improved": "torch fails within, in the gradient of real and complex operands",
@@ -68,8 +69,9 @@ REFUSED_IN_TRANSFORMS: dict[str, str] = {
     r"vmap: It looks like you're either": "`vmap` of a write by mask, whose shape does not change",
     r"attempted to call in-place operation": "transforms write to what is outside",
     r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
-    r"vmap: inplace arithmetic": "`vmap` of a write of what is larger in the batch only",
+    r"vmap: (inplace arithmetic|fill_)": "`vmap` of a write of what is larger in the batch only",
     r"stack expects a non-empty TensorList": "the Jacobian of no elements is empty",
+    r"cat\(\): expected a non-empty list": "the Jacobian of no elements is empty",
     r"index 0 out of range for tensor of size": "the Jacobian of no elements is empty",
     r"a leaf Variable that requires grad is being used in an in-place": "transforms write to what comes from outside",
     r"more than one element of the written-to tensor refers": "results do not repeat elements in memory",
@@ -84,7 +86,7 @@ REFUSED_IN_TRANSFORMS: dict[str, str] = {
 # So it is in half precision, where a converted copy is saved.
 SAVES_LESS = tuple(
     "take gather index_select mse_loss var( std( norm( repeat_interleave topk max( amax sort( cummax scatter_add hypot "
-    "where( logaddexp lerp addcmul lib.outer einsum masked_select layer_norm prod( cumprod( mean(".split()
+    "where( logaddexp lerp addcmul lib.outer einsum masked_select layer_norm prod( cumprod( mean( vecdot".split()
 )
 _WRITTEN = re.compile(
     "has been modified by an inplace operation|is a view and its base or another view of its base has been|"
@@ -106,7 +108,7 @@ def refused_there(ours: Any, theirs: Any, program: Program, step: Step | None = 
 
 
 # Results of these have the layout of the operand here and are contiguous in torch, or the other way round.
-_OTHER_LAYOUT = ("2 ** {0}", "masked_fill(", ".sort(", "gelu(", "[[0, 0]]", ".conj()", ".angle()")
+_OTHER_LAYOUT = ("2 ** {0}", "masked_fill(", ".sort(", "gelu(", "vecdot(", "[[0, 0]]", ".conj()", ".angle()")
 
 
 def layout(step: Step, layouts: list[Layout | None]) -> bool:
@@ -328,6 +330,11 @@ def _(case: Case) -> bool:
 @reason("there is no complex32")
 def _(case: Case) -> bool:
     return "1j" in case.form and str(case.t.dtype).endswith("float16")
+
+
+@reason("there are no sparse tensors of bfloat16")
+def _(case: Case) -> bool:
+    return "to_sparse" in case.form and str(case.t.dtype).endswith("bfloat16")
 
 
 @reason("of equal elements, which one `topk` takes: sorting is always stable here")

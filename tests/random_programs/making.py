@@ -15,6 +15,7 @@ from tests.random_programs.catalogue import (
     BY_VALUES,
     DTYPES,
     FUNCTIONS,
+    FUNCTIONS_OF_TWO,
     GRADIENTS,
     HOOKS,
     PASSES,
@@ -41,7 +42,11 @@ _NOT_INSIDE = (
     *("lib.logaddexp", "{0}.topk", "{0}.logsumexp", "({0} * {0} + 0.5).log()", "{0}.frac()", "{0}.prod", "{0}.cumprod"),
 )
 
+NOT_INSIDE = ("Doubled", "Inside", "Optional")  # Functions that are not transformed
+
 MODES = ["lib.no_grad()"] * 3 + ["lib.inference_mode()"]
+KEEPING = ["lib.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t)"]
+KEEPING += ["lib.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)", "lib.enable_grad()"]
 
 # How often steps of a kind are made, in a program and in the body of a function.
 OUTSIDE = {"view": 9, "write": 7, "assign": 3, "binary": 8, "unary": 9, "values": 1, "state": 3, "hook": 4,
@@ -101,9 +106,7 @@ class Maker:
             return self.transform()
         name, t = self.chosen()
         if kind == "custom":
-            function = self.rng.choice([f for f in FUNCTIONS if f != "Doubled" or not self.depth])
-            more = "[0]" if function == "Pair" else ""
-            return Step(f"F.{function}.apply({{0}}){more}", (name,), self.name())
+            return self.custom(name, t)
         table = _TABLES[kind]
         form = table[self.rng.choice(_KEYS[kind])](self.rng, t)
         if form is None:
@@ -120,8 +123,20 @@ class Maker:
             return None
         usual = kind in ("hook", "pass", "gradient") or self.depth
         mode = self.rng.choice(MODES) if self.rng.random() < (0.02 if usual else 0.12) else ""
+        if not mode and not usual and kind in ("view", "binary", "unary") and self.rng.random() < 0.05:
+            mode = self.rng.choice(KEEPING)
         mode = MODES[0] if mode and self.depth else mode  # tangents are computed in inference mode, too
         return Step(form, names, out if kind != "write" or self.rng.random() < 0.3 else "", mode)
+
+    def custom(self, name: str, t: Any) -> Step:
+        """A call of a Function."""
+        if not self.depth and self.rng.random() < 0.25:
+            function = self.rng.choice(FUNCTIONS_OF_TWO)
+            more = f"[{self.rng.randrange(2)}]" if function == "Swapped" else ""
+            return Step(f"F.{function}.apply({{0}}, {{1}}){more}", (name, self.partner(t)), self.name())
+        function = self.rng.choice([f for f in FUNCTIONS if f not in NOT_INSIDE or not self.depth])
+        more = {"Pair": "[0]", "Optional": f"[{self.rng.randrange(2)}]"}.get(function, "")
+        return Step(f"F.{function}.apply({{0}}){more}", (name,), self.name())
 
     def add(self, step: Step | None) -> bool:
         """Do a step and take it in, unless it is left out; few of those that fail are kept."""

@@ -171,8 +171,8 @@ REASONS: dict[str, Reason] = {
         and d.what.startswith("requires_grad of")
         and d.ours == "False"
     ),
-    "a write to memory that repeats elements is refused under `vmap` as well": lambda d: (
-        d.does("vmap(") and d.only_pullback_refuses("more than one element of the written-to tensor")
+    "a write to memory that repeats elements, or to a part of it, is refused in transforms": lambda d: (
+        d.transforms and d.only_pullback_refuses("more than one element of the written-to tensor")
     ),
     "rules of transforms save other values than torch's: what is written to in between may be refused": lambda d: (
         d.transforms and d.only_pullback_refuses("modified by an inplace operation|has been detached in-place")

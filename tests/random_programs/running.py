@@ -7,6 +7,7 @@ with the same type of exception.
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -163,7 +164,66 @@ def functions(lib: ModuleType) -> SimpleNamespace:
         def jvp(ctx: Any, tangent: Any, *more: Any) -> Any:
             return None if tangent is None else tangent * 1.5
 
-    found = (Identity, Row, Doubled, Exponential, Pair, Modern, Scaled)
+    class Inside(base):  # a pass within a pass
+        @staticmethod
+        def forward(ctx: Any, t: Any) -> Any:
+            with lib.enable_grad():
+                inner = t.detach().requires_grad_()
+                result = (inner * inner).cos()
+            ctx.save_for_backward(inner, result)
+            return result.detach()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            inner, result = ctx.saved_tensors
+            with lib.enable_grad():
+                return lib.autograd.grad(result, inner, g, retain_graph=True)[0]
+
+    class Optional(base):  # None comes in, and goes out
+        @staticmethod
+        def forward(ctx: Any, t: Any) -> Any:
+            ctx.set_materialize_grads(False)
+            ctx.save_for_backward(t)
+            return t.clone(), t * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            return h if g is None else g * 2
+
+    class Product(base):
+        @staticmethod
+        def forward(a: Any, b: Any) -> Any:
+            return a * b
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            a, b = ctx.saved_tensors
+            wanted = ctx.needs_input_grad
+            return (g * b).sum_to_size(a.shape) if wanted[0] else None, (g * a).sum_to_size(b.shape) if wanted[
+                1
+            ] else None
+
+        @staticmethod
+        def jvp(ctx: Any, da: Any, db: Any) -> Any:
+            a, b = ctx.saved_tensors
+            return sum(d * v for d, v in ((da, b), (db, a)) if d is not None)
+
+    class Swapped(base):  # both inputs come back, the other way round
+        @staticmethod
+        def forward(ctx: Any, a: Any, b: Any) -> Any:
+            return b, a
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            wanted = ctx.needs_input_grad
+            return h * 2 if wanted[0] else None, g * 3 if wanted[1] else None
+
+    found = (Identity, Row, Doubled, Exponential, Pair, Modern, Scaled, Inside, Optional, Product, Swapped)
     return SimpleNamespace(**{f.__name__: f for f in found})
 
 
@@ -188,6 +248,7 @@ class Machine:
         self.names: dict[str, Any] = {
             "lib": lib,
             "F": _FUNCTIONS[lib.__name__],
+            "copy": copy,
             "note": self.note,
             "forward_mode": forward_mode,
         }

@@ -40,6 +40,16 @@ def test_a_tangent_under_no_grad_is_a_constant() -> None:
         assert not tangent.requires_grad
 
 
+def test_third_derivatives_of_a_power_whose_exponent_is_1() -> None:
+    base = pullback.tensor(1.5, dtype=pullback.float64, requires_grad=True)
+    exponent = pullback.tensor(1.0, dtype=pullback.float64, requires_grad=True)
+    for order in ((base, base, exponent), (base, exponent, base), (exponent, base, base)):
+        found = base**exponent
+        for t in order:
+            (found,) = pullback.autograd.grad(found, t, create_graph=True)
+        assert found.item() == pytest.approx(1 / 1.5)  # of (e - 1) b ** (e - 2) + e b ** (e - 2), at e = 1
+
+
 def test_a_hook_of_a_tensor_from_outside_is_called_if_it_is_what_a_transformed_function_returns() -> None:
     outside, calls = pullback.tensor([2.0], requires_grad=True), []
     outside.register_hook(lambda g: calls.append(g.tolist()))

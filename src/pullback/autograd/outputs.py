@@ -136,7 +136,7 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -
     if t._edge is not None and t._edge[0] is node:  # it was returned before: the last of its places counts
         t._edge = (node, nr, data.shape, data.dtype)
         return t
-    if t._requires_grad or (data.dtype.kind in "fcV" and passive and is_among(t, passive)):
+    if t._requires_grad or (passive and is_among(t, passive) and (differentiable or not is_among(t, node._dirty))):
         t = _alias(t, "function")
     if differentiable:
         t._edge = (node, nr, data.shape, data.dtype)
@@ -145,10 +145,11 @@ def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -
 
 
 def _alias(t: Tensor, made: str) -> Tensor:
-    """A view of all of `t`, outside the graph. made: as in `View`."""
+    """A view of all of `t`, outside the graph. made: as in `View`. An inference tensor has an alias that is no view."""
     alias = t.detach()
-    alias._view = View(t, made=made)
-    t._share_version().add_view(alias)
+    if t._version_of is not INFERENCE:
+        alias._view = View(t, made=made)
+        t._share_version().add_view(alias)
     return alias
 
 
@@ -209,4 +210,4 @@ def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:
     if not o._requires_grad and is_among(o, node._dirty):
         return o
     made = "function" if thread.modes.grad_enabled else "no_grad"
-    return o.detach() if o._requires_grad or o._version_of is INFERENCE else _alias(o, made)
+    return o.detach() if o._requires_grad else _alias(o, made)
