@@ -326,10 +326,6 @@ UNARY: dict[str, Form] = {
     "angle": lambda rng, t: "({0} + 3).angle()" if t.is_complex() else None,
     "zeros_like": always("lib.zeros_like({0})"),
     "full_like": always("lib.full_like({0}, 2)"),
-    "sparse": with_axes("{0}.to_sparse().to_dense()"),
-    "sparse *": with_axes("({0}.to_sparse() * 2).to_dense()"),
-    "sparse @": lambda rng, t: "lib.sparse.mm({0}.to_sparse(), {0}.t())"
-    if t.ndim == 2 and bool((t != 0).all()) else None,
     "embedding": lambda rng, t: "lib.nn.functional.embedding(lib.tensor([0, 0]), {0})"
     if t.ndim == 2 and t.shape[0] else None,
     "block_diag": lambda rng, t: "lib.block_diag({0}, {0})" if t.ndim < 3 else None,
@@ -341,6 +337,11 @@ UNARY: dict[str, Form] = {
 BY_VALUES: dict[str, Form] = {
     "mask": lambda rng, t: None if t.is_complex() else "{0}[{0} > 0]",
     "masked_select": lambda rng, t: None if t.is_complex() else "{0}.masked_select({0} < 1)",
+    "sparse": with_axes("{0}.to_sparse().to_dense()"),
+    "sparse *": with_axes("({0}.to_sparse() * 2).to_dense()"),
+    "sparse @": lambda rng, t: (
+        "lib.sparse.mm({0}.to_sparse(), {0}.t())" if t.ndim == 2 and bool((t != 0).all()) else None
+    ),
     "deepcopy": always("copy.deepcopy({0})"),
     "item": lambda rng, t: "{0} * {0}.detach().sum().item()" if not t.is_complex() else None,
 }
@@ -378,7 +379,7 @@ PASSES: dict[str, Form] = {
     "backward freed": always("{0}.sum().backward()"),
     "backward create": always("({0} * {0}).sum().backward(create_graph=True)"),
     "backward two": always("lib.autograd.backward([{0}.sum(), ({0} * {0}).sum()], retain_graph=True)"),
-    "backward of": always("{0}.backward({0}.detach(), retain_graph=True)"),
+    "backward of": always("{0}.backward({0}.detach().clone(), retain_graph=True)"),
     "backward inputs": always("{0}.sum().backward(retain_graph=True, inputs=[{1}])"),
 }
 

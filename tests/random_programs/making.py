@@ -45,8 +45,7 @@ _NOT_INSIDE = (
 NOT_INSIDE = ("Doubled", "Inside", "Optional")  # Functions that are not transformed
 
 MODES = ["lib.no_grad()"] * 3 + ["lib.inference_mode()"]
-KEEPING = ["lib.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t)"]
-KEEPING += ["lib.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t)", "lib.enable_grad()"]
+KEEPING = ["lib.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t)", "lib.enable_grad()"]
 
 # How often steps of a kind are made, in a program and in the body of a function.
 OUTSIDE = {"view": 9, "write": 7, "assign": 3, "binary": 8, "unary": 9, "values": 1, "state": 3, "hook": 4,

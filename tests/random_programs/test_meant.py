@@ -50,6 +50,29 @@ def test_third_derivatives_of_a_power_whose_exponent_is_1() -> None:
         assert found.item() == pytest.approx(1 / 1.5)  # of (e - 1) b ** (e - 2) + e b ** (e - 2), at e = 1
 
 
+def test_a_gradient_that_is_passed_in_is_not_what_is_added_to() -> None:
+    x = pullback.tensor([0.5, -1.5], requires_grad=True)
+    y = x[:, None]
+    y.backward(y.detach(), retain_graph=True)
+    y.sum().backward()
+    assert (x.tolist(), x.grad.tolist() if x.grad is not None else None) == ([0.5, -1.5], [1.5, -0.5])
+
+
+def test_a_hook_on_saved_tensors_that_gives_back_what_was_written_to_is_refused() -> None:
+    for f in (lambda x: x.exp(), lambda x: x.tanh()):
+        x = pullback.tensor([1.0, 2.0], requires_grad=True)
+        for keep, refuses in ((lambda t: t, True), (lambda t: t.detach(), True), (lambda t: t.clone(), False)):
+            with pullback.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
+                y = f(x)
+            (right,) = pullback.autograd.grad(y.sum(), x, retain_graph=True)
+            y.mul_(2)
+            if refuses:
+                with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                    pullback.autograd.grad(y.sum(), x)
+            else:
+                assert pullback.allclose(pullback.autograd.grad(y.sum(), x)[0], 2 * right)
+
+
 def test_a_hook_of_a_tensor_from_outside_is_called_if_it_is_what_a_transformed_function_returns() -> None:
     outside, calls = pullback.tensor([2.0], requires_grad=True), []
     outside.register_hook(lambda g: calls.append(g.tolist()))

@@ -19,9 +19,9 @@ from .node import FREED, edge_of
 class Packed:
     """A saved tensor packed by a hook, the hook that unpacks it, and the tensor's place in the graph."""
 
-    __slots__ = ("_edge", "_held", "_place", "_requires_grad", "_unpack")
+    __slots__ = ("_edge", "_held", "_memory", "_place", "_requires_grad", "_unpack", "_version")
 
-    _version_of = None  # writes are not checked: the hooks are responsible for the values
+    _version_of = None  # the hooks are responsible for the values; `tensor` checks those that lie where they lay
 
     def __init__(self, t: Tensor, place: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
         self._place = place  # its number among its node's outputs, or None
@@ -32,9 +32,9 @@ class Packed:
             given = wrap(t._data)
             given._version_of, given._requires_grad = t._share_version(), True
         self._requires_grad = given._requires_grad
-        version = given._version
+        self._memory, self._version = given._share_version(), given._version
         self._held = unwatched(pack, given)
-        if given._version != version:
+        if given._version != self._version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place: the operation that saved it would compute "
                 "with other values.\n  What to do: let the hook return a new value, e.g. of a clone()."
@@ -47,6 +47,8 @@ class Packed:
             raise TypeError(
                 f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}."
             )
+        if t._version_of is self._memory and t._version != self._version:
+            raise written_since(node, t, self._version)
         if self._place is None and not (self._requires_grad or t._requires_grad):
             return t
         found = wrap(t._data)
