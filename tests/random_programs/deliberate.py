@@ -50,6 +50,7 @@ def reason(text: str) -> Callable[[Reason], Reason]:
 # What torch refuses and pullback does on purpose, by torch's words: such a step is left out in both.
 REFUSED_THERE: dict[str, str] = {
     r"ComplexHalf": "there is no complex32",
+    r"INTERNAL ASSERT FAILED": "torch fails within",
     r"does not support automatic differentiation for outputs with complex": "derivatives that torch lacks",
     r"aten::floor_divide": "`floor_divide` has the gradient 0",
     r"not implemented for '": "torch has no kernel for this dtype",
@@ -59,7 +60,7 @@ REFUSED_THERE: dict[str, str] = {
     r"some elements of the input tensor and the written-to tensor": "the source of a write may overlap",
     r"ZeroTensors are immutable": "torch's zeros of constants cannot be written to",
     r"Batching rule not implemented for aten::detach": "batched gradients of tensors that retain theirs",
-    r"derivative for aten::\w+_backward is not implemented": "derivatives that torch lacks",
+    r"derivative for aten::\w+ is not implemented": "derivatives that torch lacks",
     r"Tensor must have a last dimension with stride 1": "the gradient of `view_as_real` of no elements",
 }
 # The same of steps that transform a function.
@@ -342,7 +343,9 @@ def _(case: Case) -> bool:
 
 @reason("there is no complex32")
 def _(case: Case) -> bool:
-    return "1j" in case.form and str(case.t.dtype).endswith("float16")
+    names = [str(t.dtype) for t in (case.t, case.u)]
+    half = any(name.endswith("float16") for name in names)
+    return half and ("1j" in case.form or any("complex" in name for name in names))
 
 
 @reason("there are no sparse tensors of bfloat16")
@@ -355,6 +358,11 @@ def _(case: Case) -> bool:
     periodic = any(word in case.form for word in (".sin", ".cos", "sin_("))
     coarse = str(case.t.dtype).endswith("float16")
     return periodic and coarse and bool(abs(array_of(case.t)).max(initial=0) > 4)
+
+
+@reason("a deep copy in inference mode requires grad, and so does what is computed from it")
+def _(case: Case) -> bool:
+    return "deepcopy" in case.form and "inference" in case.step.mode and bool(case.t.requires_grad)
 
 
 @reason("of equal elements, which one `topk` takes: sorting is always stable here")

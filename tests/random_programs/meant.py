@@ -101,7 +101,10 @@ REASONS: dict[str, Reason] = {
     ),
     "results of `einsum` and `repeat_interleave` are no views of computed memory": lambda d: (
         d.does("einsum(", "repeat_interleave(")
-        and (d.only_torch_refuses("Can't detach views") or (d.does(".register_hook(") and d.what.startswith("grad")))
+        and (
+            d.only_torch_refuses("Can't detach views|A view was created in no_grad mode")
+            or (d.does(".register_hook(") and d.what.startswith("grad"))
+        )
     ),
     "a second `jvp` of a Function is that of its jvp: torch's is zero": lambda d: (
         d.inside("F.Modern", "F.Scaled")
@@ -114,8 +117,16 @@ REASONS: dict[str, Reason] = {
     "a write by a mask within transforms counts, even if it changes nothing": lambda d: (
         d.what.startswith("writes to ") and d.transforms and d.does("] = 1.0", "masked_fill_")
     ),
-    "the tangent of a 0-d tensor times 1j has the dtype of the result": lambda d: (
-        d.does("1j") and d.forward and "[complex64" in d.ours and "[complex128" in d.theirs
+    "the tangent of a 0-d tensor times 1j, or of a power of one, has the dtype of the result": lambda d: (
+        d.forward
+        and d.what.startswith("values of")
+        and (
+            (d.does("1j") and "[complex64" in d.ours and "[complex128" in d.theirs)
+            or (d.inside(") ** (") and "[float64" in d.theirs and _dtype(d.ours) != _dtype(d.theirs))
+        )
+    ),
+    "the rule of `einsum` saves other values than torch's: what has been detached since may be refused": lambda d: (
+        d.does("einsum(") and d.only_pullback_refuses("has been detached in-place")
     ),
     "a tensor multiplied by itself in place: in forward mode torch multiplies by the values already written": (
         lambda d: (
@@ -170,6 +181,13 @@ REASONS: dict[str, Reason] = {
         and "with lib.no_grad()" in d.text
         and d.what.startswith("requires_grad of")
         and d.ours == "False"
+    ),
+    "a second derivative that does not exist, of a norm at 0, is 0: torch's may be NaN": lambda d: (
+        d.transforms
+        and d.what.startswith("values of")
+        and "nan" in d.theirs
+        and "nan" not in d.ours
+        and d.inside("norm(", "std(", "hypot(", "abs(", "logaddexp", "sgn(")
     ),
     "a write to memory that repeats elements, or to a part of it, is refused in transforms": lambda d: (
         d.transforms and d.only_pullback_refuses("more than one element of the written-to tensor")
