@@ -206,8 +206,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         IndexError,
         "expected broadcastable mask",
     ),
-    "several axes of a scan": (lambda: masked.cumsum(pullback.ones(2, 2), (0, 1)), TypeError, "one integer"),
-    "no axis of a softmax": (lambda: masked.softmax(pullback.ones(2, 2), None), TypeError, "one integer"),
+    "several axes of a scan": (lambda: masked.cumsum(pullback.ones(2, 2), (0, 1)), TypeError, "must be int, not tuple"),
+    "no axis of a softmax": (lambda: masked.softmax(pullback.ones(2, 2), None), TypeError, "must be int, not NoneType"),
     "an order below zero": (
         lambda: masked.norm(pullback.ones(2), -1, mask=pullback.ones(2)),
         ValueError,

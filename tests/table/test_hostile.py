@@ -3,8 +3,10 @@ the function. `tests/hostile.py` makes the calls."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,8 +18,10 @@ from pullback import errors
 from pullback.ops import TABLE
 from tests.hostile import VALUES, Case, cases, complaint, limited, outcome, parameters
 from tests.oracle import cases as lines
-from tests.oracle import converted
+from tests.oracle import converted, resolve
+from tests.table.taken import lowered, recorded, taken
 
+F = pullback.nn.functional
 PUBLIC = sorted(n for n, op in TABLE.items() if not n.rpartition(".")[2].startswith("_") and op.domain("samples"))
 
 
@@ -122,8 +126,8 @@ def test_a_size_that_no_memory_holds_is_refused() -> None:
 TAKEN = """
     lib.atan2(2.5, lib.ones(3)) | lib.logical_or(1, lib.ones(3)) | lib.le(1.0, lib.ones(3))
     lib.add(np.ones(3), lib.ones(3))
-    lib.aminmax(lib.ones(3), keepdim="yes") | lib.argmax(lib.ones(3), 0, 3) | lib.argmax(lib.ones(3), 0, None)
-    lib.logdet(lib.eye(2), out=lib.ones(()))
+    lib.ones(3).sin(out=lib.ones(3))
+    lib.argsort(lib.ones(3), 0, stable=True)
 """
 
 
@@ -134,3 +138,97 @@ def test_what_torch_refuses_and_we_take(call: str) -> None:
     with pytest.raises(TypeError):
         eval(call, {"lib": torch, "np": np})
     assert eval(call, {"lib": pullback, "np": np}) is not None
+
+
+def of_both(torch: Any, name: str) -> tuple[Any, Any, list[Case]]:
+    """The function in both libraries, and its hostile calls; none if torch has no such function."""
+    try:
+        theirs = resolve(torch, name)
+    except AttributeError:
+        return None, None, []
+    return function(name), theirs, of(name)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_more_is_taken_than_was_recorded(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    limits = recorded().get(name)
+    assert limits is not None, f"{name} is new: python -m tests.table.taken --record"
+    found = taken(torch, *of_both(torch, name))
+    assert {why: n for why, n in found.items() if n > limits.get(why, 0)} == {}
+
+
+def test_what_is_taken_is_counted_by_cause() -> None:
+    class Torch(ModuleType):
+        def refuse(self, *args: Any, **kwargs: Any) -> Any:
+            raise OverflowError("too big") if 7 in args else TypeError("no")
+
+    torch: Any = Torch("torch")
+    changes = {"argument 0 is 2.5": (), "out= is None": (), "one more is array of f4": (), "argument 0 is 2**62": (7,)}
+    made = [Case("f", change, lambda lib, args=args: (args, {})) for change, args in changes.items()]
+    found = taken(torch, lambda *args: None, torch.refuse, made)
+    assert found == {"numbers": 1, "out=": 1, "arrays": 1, "large numbers": 1}
+    assert taken(torch, torch.refuse, torch.refuse, made) == {}
+    assert lowered(None, found) == found
+    assert lowered({"numbers": 3}, found) == {"numbers": 1}
+    assert lowered({"numbers": 0}, found) == {"numbers": 0}
+
+
+# The door of an operation ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: x.sum(0, 1), r"^sum\(\): argument 'keepdim' \(position 3\) must be bool, not int"),
+        (lambda x: x.sum(0, keepdim="yes"), r"^sum\(\): argument 'keepdim' must be bool, not str"),
+        (lambda x: x.amax(0, keepdims=None), r"^amax\(\): argument 'keepdims' must be bool, not NoneType"),
+        (lambda x: x.argmax(0, x), r"^argmax\(\): argument 'keepdim' \(position 3\) must be bool, not Tensor"),
+        (lambda x: x.max(0, keepdim=1), r"^max\(\): argument 'keepdim' must be bool, not int"),
+        (lambda x: x.max(0, dim=0), r"^max\(\) got multiple values for argument 'dim'"),
+        (lambda x: x.all(0, np.True_), r"^all\(\): argument 'keepdim' \(position 3\) must be bool, not numpy.bool"),
+        (lambda x: x.tril(True), r"^tril\(\): argument 'diagonal' \(position 2\) must be int, not bool"),
+        (lambda x: F.dropout(x, 0.5, 1), r"dropout\(\): argument 'training' \(position 3\) must be bool, not int"),
+        (lambda x: F.layer_norm(x, (3,), None, None, "x"), r"argument 'eps' \(position 5\) must be float, not str"),
+        (lambda x: F.linear(x, weight=[1.0]), r"expected argument 'weight' to be a Tensor, found list"),
+        (lambda x: F.linear(x, x, 2.0), r"expected argument 'bias' to be a Tensor, found float 2.0"),
+        (lambda x: x.adjoint(out=x), r"^adjoint\(\) got an unexpected keyword argument 'out'"),
+        (lambda x: F.relu(x, out=None), r"relu\(\) got an unexpected keyword argument 'out'"),
+        (lambda x: pullback.relu(x, out=x), r"^relu\(\) got an unexpected keyword argument 'out'"),
+    ],
+)
+def test_an_argument_is_of_the_type_that_its_annotation_declares(call: Callable[[Any], Any], words: str) -> None:
+    for x in (pullback.ones(2, 3), pullback.ones(2, 3, requires_grad=True)):
+        for _ in range(2):
+            with pytest.raises(TypeError, match=words):
+                call(x)
+            assert x.tolist() == [[1.0] * 3] * 2
+    with pytest.raises(TypeError, match=words):
+        pullback.vmap(call)(pullback.ones(2, 2, 3))
+
+
+def test_what_the_door_admits() -> None:
+    x = pullback.ones(2, 3)
+    for k in (1, np.int64(1), np.array(1), pullback.tensor(1)):
+        assert x.tril(k).tolist() == [[1.0, 1.0, 0.0], [1.0] * 3]
+    for slope in (0.5, 1, True, np.float32(0.5), pullback.tensor(0.5)):
+        assert F.instance_norm(pullback.ones(1, 2, 3), momentum=slope, eps=slope).shape == (1, 2, 3)
+    assert F.linear(x, np.ones((4, 3), np.float32), bias=np.zeros(4, np.float32)).shape == (2, 4)
+    assert F.relu(x, inplace=np.True_) is x
+    for stable in (None, True):
+        assert x.argsort(1, stable=stable).tolist() == [[0, 1, 2]] * 2
+
+
+def test_types_that_were_admitted_are_noted_and_those_of_users_are_not() -> None:
+    class Mine:
+        def __index__(self) -> int:
+            return 1
+
+    x, noted = pullback.ones(2, 3), TABLE["rot90"].admitted
+    for k in (1, True, np.int64(1), Mine(), "x"):
+        with contextlib.suppress(TypeError):
+            x.rot90(k, (0, 1))
+    places = {types[1] for types in noted}
+    assert int in places
+    assert not places & {bool, np.int64, Mine, str}

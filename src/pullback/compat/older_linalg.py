@@ -39,7 +39,7 @@ TriangularSolveResult = result_type("triangular_solve", "solution", "cloned_coef
 # Determinants, inverses, powers ---------------------------------------------------------------------------------------
 
 
-@composite(samples=squares, refused=NO_SQUARE)
+@composite(out=False, samples=squares, refused=NO_SQUARE)
 def det(input: Tensor) -> Tensor:
     """The determinant: `linalg.det`."""
     return determinants.det(input)
@@ -51,7 +51,7 @@ def slogdet(input: Tensor) -> tuple[Tensor, Tensor]:
     return SlogdetResult(*determinants.slogdet(input))
 
 
-@composite(samples=lambda: squares("definite"), kinks=[S(V([[0.0, 1.0], [1.0, 0.0]]))], refused=NO_SQUARE)
+@composite(out=False, samples=lambda: squares("definite"), kinks=[S(V([[0.0, 1.0], [1.0, 0.0]]))], refused=NO_SQUARE)
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative. ``d log det = tr(A^-1 dA)``.
 
@@ -73,6 +73,7 @@ def inverse(input: Tensor) -> Tensor:
 
 
 @composite(
+    out=False,
     samples=lambda: [
         S(M(3, 3, domain="regular")),
         S(M(2, 3, 2, domain="regular")),
@@ -195,6 +196,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tens
 
 
 @composite(
+    truths="get_infos",
     samples=lambda: [
         S(M(3, 3, domain="regular")),
         S(M(2, 3, 2, domain="regular")),

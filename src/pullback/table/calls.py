@@ -20,12 +20,13 @@ from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
+from .door import operand
 from .levels import highest, inner, interpreted, mapped
 from .narrow import in_float32
 from .nodes import OpNode, Plan
 from .op import Op
 from .operands import cast, common_dtype, refuse_infinite
-from .out import write_out
+from .results import write_out
 
 _ndarray = np.ndarray
 _NO_NAMES: dict[str, Any] = {}  # never written to
@@ -136,13 +137,15 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     """Call an entry that is not elementwise: the forward on the payloads, then a node."""
     if kwargs:
         if "out" in kwargs and "out" not in op.params:
-            out = kwargs.pop("out")
+            out = op.out_of(kwargs)
             return apply(op, args, kwargs) if out is None else into(out, op, args, kwargs)
         args, kwargs = op.bind(args, kwargs)
     if LEVELS.n and interpreted((*args, *kwargs.values()) if kwargs else args):
         return interpret(op, args, kwargs)
-    if not args or not isinstance(args[0], Tensor):
-        args = (operand(op, args), *args[1:])
+    if not args:
+        raise TypeError(f"{op.name}() missing required argument {op.public[0]!r}")
+    if not isinstance(args[0], Tensor):
+        args = (operand(op, op.public[0], args[0], args), *args[1:])
     if NARROW.n and is_narrow(op, args, kwargs):
         return in_float32(op, args, kwargs)
     payloads, mask, bit = [], 0, 1
@@ -176,7 +179,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Write ``op(*args)`` into `out`, and return `out`."""
+    """Write ``op(*args)`` into `out`, and return `out`. TypeError if the operation takes no ``out=``."""
+    op.out_of({"out": out})
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
     return write_out(op.name, out, op.call(*args, **kwargs), op.exact)
@@ -239,22 +243,6 @@ def is_narrow(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def any_narrow(values: Iterable[Any]) -> bool:
     """Whether there is a Tensor of bfloat16 among the arguments of an operation."""
     return any(t._data.dtype.kind == "V" for t in instances(values, Tensor))
-
-
-def operand(op: Op, args: tuple[Any, ...], i: int = 0) -> Tensor:
-    """Argument `i` as a Tensor (an array among tensors becomes a constant), or a TypeError that it is not one."""
-    if not args:
-        raise TypeError(f"{op.name}() missing required argument {op.public[0]!r}")
-    if isinstance(args[i], np.ndarray) and any(isinstance(a, Tensor) for a in args):
-        return wrap(dtypes.known(args[i]))
-    raise TypeError(
-        errors.message(
-            f"{op.name}()",
-            expected=f"argument {op.public[i]!r} to be a Tensor",
-            found=errors.describe(args[i]),
-            do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
-        )
-    )
 
 
 def on(call: Callable[..., Any], *args: Any) -> Any:

@@ -10,6 +10,7 @@ levels, rules and derivatives call the computation again through `Op.unchecked`.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -19,14 +20,15 @@ from ..tensor.modes import LEVELS
 from ..tensor.nested import instances
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor
-from .calls import any_narrow, operand
+from .calls import any_narrow
+from .door import admit, kinds_of
 from .inplace import write_into
 from .levels import call_body
 from .narrow import in_float32
 from .nodes import under_title
 from .op import SPELLINGS, Op
 from .operands import older_form
-from .out import write_out
+from .results import write_out
 
 
 class Written(tuple[Any, ...]):
@@ -47,21 +49,18 @@ class Titled(NamedTuple):
 
 def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
     """The function behind a composite: its body, called once the arguments declared as Tensors are Tensors."""
-    tensors = _described(op, body)
+    _describe(op, body)
+    known = op.admitted.__contains__
 
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or LEVELS.n or NARROW.n):
-                for i in tensors:
-                    if i < len(args) and not isinstance(args[i], Tensor):
-                        break
-                else:
-                    found = body(*args)
-                    if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
-                        _own(found, args)
-                    return found
-            found = _unusual(op, call, body, tensors, args, kwargs)
+            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
+                found = body(*args)
+                if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
+                    _own(found, args)
+                return found
+            found = _unusual(op, call, body, args, kwargs)
             if type(found) is Tensor and found._view is not None:
                 _own(found, (*args, *kwargs.values()))
             return found
@@ -88,7 +87,8 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     assert checks is not None
     if op.keyword_only:
         raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
-    tensors = _described(op, checks)
+    _describe(op, checks)
+    known = op.admitted.__contains__
     returned = getattr(op.forward, "__annotations__", {}).get("return", "Any")
     checks.__annotations__["return"] = returned.replace("Any", "Tensor")  # in the public signature
 
@@ -105,18 +105,14 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or LEVELS.n or NARROW.n):
-                for i in tensors:
-                    if i < len(args) and not isinstance(args[i], Tensor):
-                        break
-                else:
-                    found = checks(*args)
-                    if type(found) is tuple:
-                        return compute(op, found)
-                    if found is None:
-                        return compute(op, args if len(args) == count else op.padded(args, {}))
-                    return _otherwise(op, found)
-            return _unusual(op, call, body, tensors, args, kwargs)
+            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
+                found = checks(*args)
+                if type(found) is tuple:
+                    return compute(op, found)
+                if found is None:
+                    return compute(op, args if len(args) == count else op.padded(args, {}))
+                return _otherwise(op, found)
+            return _unusual(op, call, body, args, kwargs)
         except Exception as error:
             errors.rename(op.name, error, (*args, *kwargs.values()))
             raise
@@ -129,42 +125,38 @@ def _otherwise(op: Op, found: Written | Titled) -> Any:
     return under_title(op, found.title)(*found.args) if type(found) is Titled else write_into(op, found)
 
 
-def _described(op: Op, model: Callable[..., Any]) -> tuple[int, ...]:
-    """The places of the arguments declared as Tensors. Notes the names of the public signature."""
+def _describe(op: Op, model: Callable[..., Any]) -> None:
+    """Note the names of the public signature, and what it declares."""
     code = model.__code__
-    op.public = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    named = op.public[code.co_argcount :]
-    places = tuple(i for i, name in enumerate(op.public) if model.__annotations__.get(name) == "Tensor")
-    op.factors = named if op.about.older else ()
-    return places
+    op.public, op.places = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_argcount
+    op.variadic = bool(code.co_flags & inspect.CO_VARARGS)
+    op.factors = op.public[op.places :] if op.about.older else ()
+    op.kinds = kinds_of(model.__annotations__, op.public, op.about.truths)
 
 
 def _unusual(
     op: Op,
     call: Callable[..., Any],
     body: Callable[..., Any],
-    tensors: tuple[int, ...],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
     """Call `body` with unusual arguments: named, of a transform, of bfloat16, or not Tensors."""
-    if op.factors and len(args) > len(tensors):
-        args, numbers = older_form(op.name, len(tensors), op.factors, args)
+    if op.factors and len(args) > op.places:
+        args, numbers = older_form(op.name, op.places, op.factors, args)
         kwargs = {**numbers, **kwargs}
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
         return dispatch(kinds, call, args, kwargs)
     out = None
     if kwargs:
-        out = kwargs.pop("out", None) if "out" not in op.public else None
+        out = op.out_of(kwargs) if "out" not in op.public else None
         named = {k if k in op.public else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
         if len(named) < len(kwargs):
             raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
         kwargs = named
+    args, kwargs = admit(op, args, kwargs)
     if NARROW.n and op.about.narrow not in ("", "itself") and any_narrow((*args, *kwargs.values())):
         found = in_float32(op, args, kwargs, public=True)
         return found if out is None else write_out(op.name, out, found, op.exact)
-    for i in tensors:
-        if i < len(args) and not isinstance(args[i], Tensor):
-            args = (*args[:i], operand(op, args, i), *args[i + 1 :])
     found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
     return found if out is None else write_out(op.name, out, found, op.exact)

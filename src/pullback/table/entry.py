@@ -46,6 +46,7 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
 from .calls import apply, binary, general, into, join, unary
 from .checks import checked_call, composite_call
+from .door import admit, kinds_of
 from .nodes import Plans, under_title
 from .op import Op, divided
 from .operands import older_form, scaled
@@ -295,13 +296,16 @@ def pointwise(**given: Any) -> Any:
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, given)
         op.elementwise, op.contiguous = True, bool(op.about.contiguous)
+        typed, known = bool(op.kinds), op.admitted.__contains__
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)
             def call(*args: Any, **kwargs: Any) -> Any:
                 try:
-                    if "out" in kwargs and "out" not in op.params and (out := kwargs.pop("out")) is not None:
+                    if "out" in kwargs and "out" not in op.params and (out := op.out_of(kwargs)) is not None:
                         return into(out, op, args, kwargs)
+                    if typed and (kwargs or not known((*map(type, args),))):
+                        args, kwargs = admit(op, args, kwargs)
                     if kwargs or len(args) != len(op.params):
                         args, kwargs = op.bind(args, kwargs)
                         if not len(op.params) - len(op.defaults) <= len(args) <= len(op.params):
@@ -367,7 +371,7 @@ def joining(**given: Any) -> Any:
                 raise
 
         def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-            out = kwargs.pop("out", None) if "out" not in op.params else None
+            out = op.out_of(kwargs) if "out" not in op.params else None
             if not args and op.params[0] not in kwargs:
                 raise TypeError(f"{op.name}() missing 1 required positional argument: {op.params[0]!r}")
             if len(args) > 2:
@@ -383,11 +387,14 @@ def joining(**given: Any) -> Any:
 def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature(kind, forward, given)
+        typed, known = bool(op.kinds), op.admitted.__contains__
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)
             def call(*args: Any, **kwargs: Any) -> Any:
                 try:
+                    if typed and (kwargs or not known((*map(type, args),))):
+                        args, kwargs = admit(op, args, kwargs)
                     return apply(op, args, kwargs)
                 except Exception as error:
                     errors.rename(op.name, error, (*args, *kwargs.values()))
@@ -409,7 +416,14 @@ def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any
     about, rules = divided(kind, given, params)
     op = Op(name, kind, forward, params, rules, about)
     op.plans = Plans(op)
-    op.defaults, op.keyword_only = defaults, keyword_only
+    op.defaults, op.keyword_only, op.places = defaults, keyword_only, len(params) - len(keyword_only)
+    if about.checks is None and kind != "composite":
+        declared = kinds_of(getattr(forward, "__annotations__", {}), params, about.truths)
+        op.kinds = {  # its call examines the first argument, and fills in None for those that have no place
+            name: found._replace(optional=found.optional or name in keyword_only)
+            for name, found in declared.items()
+            if found.words != "Tensor"
+        }
     return op
 
 

@@ -25,6 +25,9 @@ BATCHES = ("leading", "matrices", "loop", "refused")
 NARROW_OF_HOMES = {"linalg": "one dtype", "special": "whole", "nn.functional": "whole"}
 """The default of `About.narrow`, the handling of bfloat16, for the entries of a module."""
 
+NO_OUT = ("nn.functional", "masked")
+"""The modules whose entries take no ``out=``, unless they say so."""
+
 SPELLINGS: dict[str, str] = {}
 """Other spellings of arguments, for every operation: `ops` fills in NumPy's names for torch's."""
 
@@ -61,7 +64,10 @@ class About:
     inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
     result whose dtype is not the tensor's; a function: the computation of the twin, if it is not the operation's.
     out: "exact" if a tensor given as ``out=`` must have the dtype of the
-    result, "converted" if the result is converted to its dtype (None: a single result is converted, several are not).
+    result, "converted" if the result is converted to its dtype; True: a single result is converted, several are not.
+    False: it takes no ``out=``. None: False for views and in the modules of `NO_OUT`, else True.
+    truths: the arguments declared as ``bool`` that may be anything, by whether it is true, as in torch's functions that
+    are written in Python.
     older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
 
     view: whether it may share memory with its first argument. contiguous: whether its results lie in memory in the
@@ -118,6 +124,7 @@ class About:
     method: bool | None = None
     inplace: bool | str | Callable[..., Any] | None = None
     out: bool | str | None = None
+    truths: str = ""
     older: bool = False
     view: bool = False
     contiguous: bool | None = None
@@ -195,9 +202,16 @@ class Op:
         self.call: Callable[..., Any] = forward  # the public function, once it is entered
         self.unchecked: Callable[..., Any] = forward  # the same, for checked arguments of `forward`
         self.public = self.params  # the names of a user's arguments
+        self.places = len(self.params)  # how many of them may be given by place
+        self.variadic = False  # whether any number may be given by place
+        self.kinds: dict[str, Any] = {}  # what its public signature declares (see `door.py`)
+        self.admitted: set[tuple[Any, ...]] = set()  # types of arguments that the door admitted
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view
         self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is
+        self.takes_out = (
+            about.out if type(about.out) is bool else about.out is not None or not (about.view or about.home in NO_OUT)
+        )
         self.written_by = ""  # the operator that its in-place twin implements
         self.floats = floats  # integers are converted to the default floating type first
         self.elementwise = False  # whether it acts on each element alone
@@ -331,6 +345,17 @@ class Op:
                 raise TypeError(f"{self.name}() missing required argument {self.params[i]!r}")
             values.append(given[i] if i in given else self.defaults[i - required])
         return tuple(values), rest
+
+    def out_of(self, kwargs: dict[str, Any]) -> Any:
+        """Take ``out=`` from the keyword arguments of a public call; TypeError if the operation has none."""
+        if "out" in kwargs and not self.takes_out:
+            raise TypeError(
+                errors.message(
+                    f"{self.name}() got an unexpected keyword argument 'out'",
+                    do="write the result into a tensor with copy_()",
+                )
+            )
+        return kwargs.pop("out", None)
 
     def padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments, in order, with defaults for those left out."""

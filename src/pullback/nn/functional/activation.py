@@ -68,7 +68,7 @@ alias("nn.functional.tanh", tanh)
 alias("nn.functional.sigmoid", sigmoid)
 
 
-@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+@composite(truths="inplace", home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """``max(input, 0)``, written into `input` with `inplace`; its derivative at 0 is 0."""
     return _applied(inplace, rectified, input)
@@ -90,6 +90,7 @@ def _check_hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, 
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_check_hardtanh,
     flat=True,
@@ -108,7 +109,7 @@ def hardtanh(input: Any, min_val: float, max_val: float) -> Any:
     return input.clip(kind(min_val), kind(max_val))
 
 
-@composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+@composite(truths="inplace", home="nn.functional", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """``min(max(input, 0), 6)``."""
     return _applied(inplace, hardtanh, input, 0, 6)
@@ -123,6 +124,7 @@ _SIXTH = "torch's derivative is 1/6 in single precision, whatever the dtype"
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_input_alone(),
     flat=True,
@@ -148,6 +150,7 @@ def _hardswish_rule(g: Any, input: Any) -> Any:
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_input_alone(),
     input=_hardswish_rule,
@@ -169,6 +172,7 @@ def hardswish(input: Any) -> Any:
 
 
 @pointwise(
+    out=True,
     home="nn.functional",
     flat=True,
     input=outside,
@@ -213,6 +217,7 @@ def _check_threshold(input: Tensor, threshold: float, value: float, inplace: boo
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     also="threshold",
     checks=_check_threshold,
@@ -247,6 +252,7 @@ def _check_leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_check_leaky_relu,
     flat=True,
@@ -263,6 +269,7 @@ def leaky_relu(input: Any, negative_slope: float) -> Any:
 
 
 @composite(
+    truths="inplace",
     home="nn.functional",
     also="rrelu",
     samples=lambda: on_one(S(A(3), 0.2, 0.4), S(A(3), lower=0.5, upper=0.5)),
@@ -300,6 +307,7 @@ def _check_elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_check_elu,
     input=_elu_rule,
@@ -316,6 +324,7 @@ def elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
 
 
 @composite(
+    truths="inplace",
     home="nn.functional",
     also="celu",
     samples=lambda: on_one(S(A(2, 3), 0.5), S(A(3), alpha=2)),
@@ -337,7 +346,9 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@composite(home="nn.functional", also="selu", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS)
+@composite(
+    truths="inplace", home="nn.functional", also="selu", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS
+)
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """``1.0507 * elu(input, 1.6733)``, which keeps mean 0 and variance 1 from layer to layer."""
     return _applied(inplace, elu, input, SELU_ALPHA, SELU_SCALE, 1)
@@ -349,6 +360,7 @@ def _silu_rule(g: Any, input: Any) -> Any:
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_input_alone(),
     input=_silu_rule,
@@ -385,6 +397,7 @@ def _mish_rule(g: Any, input: Any) -> Any:
 
 
 @pointwise(
+    truths="inplace",
     home="nn.functional",
     checks=_input_alone(),
     input=_mish_rule,
@@ -418,6 +431,7 @@ def _log_of_one_more(x: Any) -> Any:
 
 
 @pointwise(
+    out=True,
     home="nn.functional",
     input=_softplus_rule,
     samples=lambda: on_one(S(A(2, 3), 2.0), S(A(2, 3), 0.5, 1.1), S(A(3), beta=-1, threshold=5)),
@@ -437,6 +451,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 
 
 @pointwise(
+    out=True,
     home="nn.functional",
     node="LogSigmoidBackward0",
     input=lambda g, input: np.multiply(g, on(sigmoid, np.negative(input))),

@@ -195,7 +195,12 @@ def _joint_mask(mask: Tensor | None, padding: Tensor | None, batch: int, heads: 
     return each if mask is None else mask + each
 
 
-@composite(home="nn.functional", samples=lambda: _head_samples(), refused=lambda: _head_refused())
+@composite(
+    home="nn.functional",
+    truths="add_zero_attn training need_weights use_separate_proj_weight average_attn_weights is_causal",
+    samples=lambda: _head_samples(),
+    refused=lambda: _head_refused(),
+)
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,
@@ -207,7 +212,7 @@ def multi_head_attention_forward(
     bias_k: Tensor | None,
     bias_v: Tensor | None,
     add_zero_attn: bool,
-    dropout_p: float,
+    dropout_p: Any,
     out_proj_weight: Tensor,
     out_proj_bias: Tensor | None,
     training: bool = True,

@@ -123,6 +123,7 @@ def _filled(input: Tensor, numbers: tuple[int, ...], value: Any) -> Tensor:
 
 
 @composite(
+    out=False,
     method=False,
     samples=lambda: [
         S(A(2, 3), (1, 2)),

@@ -79,6 +79,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 
 @composite(
+    out=True,
     home="nn.functional",
     samples=lambda: [
         S(A(2, 3)),
@@ -93,7 +94,7 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
     kinks=lambda: [S(V([[3.0, 4.0], [0.0, 0.0]]))],
     refused=lambda: [S(A(3)), S(A(2, 3), 2.0, 2), S()],
 )
-def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Tensor | None = None) -> Tensor:
+def normalize(input: Tensor, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12, out: Tensor | None = None) -> Tensor:
     """``input / max(|input|, eps)``, with the p-norm along `dim`: vectors of length 1.
 
     >>> import pullback

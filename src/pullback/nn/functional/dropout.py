@@ -67,7 +67,7 @@ _SAME = [S(A(2, 3), training=False), S(A(), 0.3, False), S(A(2), p=0.0, training
 _NO_PROBABILITY = [S(A(2), 1.5), S(A(2), -0.1), S(A(2), p=2, training=False), S(), S(A(2), nonsense=1)]
 
 
-@composite(home="nn.functional", samples=_SAME, refused=_NO_PROBABILITY)
+@composite(truths="inplace", home="nn.functional", samples=_SAME, refused=_NO_PROBABILITY)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Each element set to 0 with probability `p`, else divided by ``1 - p``; `input` itself unless `training`.
 
@@ -81,13 +81,14 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return _left_out("dropout", input, input._data.shape, p, training, inplace)
 
 
-@composite(home="nn.functional", samples=_SAME, refused=_NO_PROBABILITY)
+@composite(truths="inplace", home="nn.functional", samples=_SAME, refused=_NO_PROBABILITY)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout for `selu`: it keeps mean 0 and variance 1 (Klambauer et al. 2017, arXiv:1706.02515)."""
     return _switched_off("alpha_dropout", input, input._data.shape, p, training, inplace)
 
 
 @composite(
+    truths="inplace",
     home="nn.functional",
     samples=lambda: [*_SAME[:2], S(A(2, 3), p=0.0, training=True)],
     refused=lambda: [*_NO_PROBABILITY, S(A(2), 0.5, True)],
@@ -103,6 +104,7 @@ _CHANNELS = [*_NO_PROBABILITY[:3], S(), S(A(2, 3, 4), nonsense=1)]
 
 
 @composite(
+    truths="inplace",
     home="nn.functional",
     samples=lambda: [S(A(2, 3), training=False), S(A(2, 3, 4), 0.0)],
     refused=lambda: [*_CHANNELS, S(A(2)), S(A(1, 2, 3, 4))],
@@ -117,7 +119,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @composite(
-    home="nn.functional", samples=lambda: [S(A(2, 3, 2, 1), training=False), S(A(2, 3, 4, 2), 0.0)], refused=_CHANNELS
+    truths="inplace",
+    home="nn.functional",
+    samples=lambda: [S(A(2, 3, 2, 1), training=False), S(A(2, 3, 4, 2), 0.0)],
+    refused=_CHANNELS,
 )
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """`dropout` of whole channels: ``(N, C, H, W)``."""
@@ -135,6 +140,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @composite(
+    truths="inplace",
     home="nn.functional",
     samples=lambda: [S(A(2, 3, 2, 1), training=False), S(A(2, 3, 4, 2, 1), 0.0)],
     refused=_CHANNELS,

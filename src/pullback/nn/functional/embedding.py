@@ -201,7 +201,7 @@ def embedding(
     weight: Tensor,
     padding_idx: int | None = None,
     max_norm: float | None = None,
-    norm_type: float = 2.0,
+    norm_type: Any = 2.0,
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
@@ -304,7 +304,7 @@ def embedding_bag(
     weight: Tensor,
     offsets: Tensor | None = None,
     max_norm: float | None = None,
-    norm_type: float = 2,
+    norm_type: Any = 2,
     scale_grad_by_freq: bool = False,
     mode: str = "mean",
     sparse: bool = False,

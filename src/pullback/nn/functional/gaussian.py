@@ -110,6 +110,7 @@ def _gelu_tanh(input: Any) -> Any:
 
 
 @composite(
+    out=True,
     home="nn.functional",
     samples=lambda: on_one(S(A(2, 3), approximate="tanh"), S(A(), approximate="tanh"), S(A(3), approximate="none")),
     kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], approximate="tanh")],

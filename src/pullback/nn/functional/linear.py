@@ -93,6 +93,7 @@ def _of_two_dtypes(input: Tensor, other: Tensor) -> Exception:
 
 
 @special(
+    out=True,
     home="nn.functional",
     checks=_check_linear,
     input=_input_rule,

@@ -99,6 +99,7 @@ sub = elementwise(
 
 
 @composite(
+    out=False,
     method=False,
     samples=lambda: [*pairs("real", None, 2, 2.5), S(A(3), A(2, 3), alpha=2), S(A(2), 1.5, alpha=2)],
     refused=NO_PAIR,

@@ -221,5 +221,6 @@ isreal: Operation = constant(
     np.isreal,
     "Whether its imaginary part is 0; True for every real number.",
     numpy={np.isreal: lambda x: isreal(x), np.iscomplex: lambda x: logical_not(isreal(x))},
+    out=False,
     samples=lambda: [*unary(), S(V([1 + 2j, 3, 0j], "complex128"))],
 )

@@ -46,6 +46,7 @@ relu = elementwise(
     _relu,
     "``max(input, 0)``; its derivative at 0 is 0.",
     numpy={},
+    out=False,
     flat=True,
     input=lambda g, out: only(np.logical_not(np.less_equal(plain(out), 0)), g),
     kinks=[S(V(EDGES))],

@@ -125,6 +125,7 @@ SHRINKS = [S(A(2, 3), 1.1), S(A(2, 3), lambd=0)]
 
 
 @pointwise(
+    out=True,
     home="nn.functional",
     also="hardshrink",
     method=True,

@@ -94,6 +94,7 @@ def _embedded_moved(full: Any, offset: Any, dim1: Any, dim2: Any) -> Any:
 
 
 @linear(
+    out=False,
     batch=by(_embedded_moved),
     input=lambda g, offset, dim1, dim2: on(diagonal, g, offset, dim1, dim2),
     samples=lambda: [
@@ -152,6 +153,7 @@ _diagonal = diagonal
 
 
 @composite(
+    out=False,
     numpy={np.diagflat: lambda v, k=0: diagflat(v, k)},
     samples=lambda: [S(A(3)), S(A(2, 2)), S(A(), 1), S(A(2), offset=-1), S(A(0))],
     refused=lambda: [S([1.0]), S(A(2), "x")],
@@ -162,6 +164,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 
 
 @composite(
+    out=False,
     samples=lambda: [
         S(A(3, 3), A(3)),
         S(A(2, 4), A(2), 1),
@@ -262,6 +265,7 @@ _NO_SIZES = [S(3, -1), S(2.0, 3), S(3), S(2, 2, dtype=D("float32"))]
 
 
 @composite(
+    out=False,
     method=False,
     samples=_SIZES,
     refused=_NO_SIZES,
@@ -272,6 +276,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
 
 
 @composite(
+    out=False,
     method=False,
     samples=_SIZES,
     refused=_NO_SIZES,

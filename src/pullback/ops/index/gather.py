@@ -449,6 +449,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
 
 
 @composite(
+    out=False,
     numpy={np.argwhere: lambda a: argwhere(a)},
     shape_from_values=True,
     samples=lambda: [S(V([[0.0, 2.0], [3.0, 0.0]])), S(A(3)), S(A()), S(V(0.0)), S(A(0, 2))],
@@ -460,6 +461,7 @@ def argwhere(input: Tensor) -> Tensor:
 
 
 @composite(
+    out=False,
     method=False,
     numpy={np.unravel_index: lambda indices, shape: unravel_index(indices, shape)},
     samples=lambda: [

@@ -182,6 +182,7 @@ def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any
 
 
 @linear(
+    out=False,
     contiguous=False,
     checks=_check_index_fill,
     batch=by_row("dim", "index"),

@@ -77,6 +77,7 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = 
 
 
 @linear(
+    out=False,
     contiguous=False,
     checks=_check_put,
     batch=_put_of_each,
@@ -180,6 +181,7 @@ _AT = [
 
 
 @composite(
+    out=False,
     samples=lambda: [
         *_AT,
         *(S(*s.args, accumulate=True) for s in _AT),
@@ -226,6 +228,7 @@ def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 
 
 @composite(
+    out=False,
     samples=lambda: [
         S(A(2, 3), mask(2, 3), 1.5),
         S(A(2, 3), mask(3), 0),
@@ -278,6 +281,7 @@ def _masked_first(input: Any, mask: Any, shape: Any) -> Any:
 
 
 @composite(
+    out=False,
     samples=lambda: [
         S(A(2, 3), V([[True, False, True], [False, True, True]], "bool"), A(4)),
         S(A(2, 3), mask(3), A(2, 4)),
@@ -327,6 +331,7 @@ def put_through(name: str, input: Tensor, src: Any, shape: Any, op: Any, *args: 
 
 
 @composite(
+    out=False,
     samples=lambda: [
         S(A(3, 4), A(4), 0, 1),
         S(A(3, 4), A(3), -1, -2),
@@ -404,6 +409,7 @@ alias("index_put_", _index_put_)
 
 
 @composite(
+    out=False,
     samples=lambda: [
         S(A(3, 4), A(2, 2), (2, 2), (1, 2), 1),
         S(A(3, 4), A(2), (2,), (3,)),

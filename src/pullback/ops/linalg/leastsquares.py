@@ -308,7 +308,7 @@ def _lstsq_samples() -> list[Sample]:
     ],
 )
 def lstsq(
-    A: Tensor, B: Tensor, rcond: Any = None, *, driver: str | None = None
+    A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """The X of smallest norm that minimises the norm of ``A X - B``; the squared norms of its columns; and ranks.
 

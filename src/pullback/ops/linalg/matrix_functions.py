@@ -89,6 +89,7 @@ def _exponential_rule(g: Any, A: Any) -> Any:
 
 
 @special(
+    out=False,
     home="linalg",
     also="matrix_exp",
     method=True,
@@ -217,6 +218,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 @composite(
+    out=False,
     home="linalg",
     narrow="",
     numpy={
@@ -387,6 +389,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 
 
 @composite(
+    out=False,
     home="linalg",
     samples=lambda: [S(M(3)), S(M(3), N=5), S(M(2, 3), N=2), S(M(1), N=2), S(M(2, 2), N=3), S(M(3, 2, layout="T"))],
     refused=[S(M()), S(M(2), N=0), S(M(2), N=1), S(M(2), 3), S([1.0]), S(M(1)), S(M(2, dtype="bool"))],
@@ -440,6 +443,7 @@ def _older_vander(x: Tensor, N: int | None = None, increasing: bool = False) -> 
 
 _older_vander.__name__ = "vander"
 older_vander: Operation = composite(
+    out=False,
     method=False,
     numpy={np.vander: lambda x, N=None, increasing=False: older_vander(x, N, increasing)},
     samples=lambda: [

@@ -10,13 +10,14 @@ from ...table.entry import composite
 from ...table.operands import number_of
 from ...table.samples import A, D, Differs, S, Sample, V, mask
 from ...tensor import dtypes
+from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import clamp, where
 from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..reduce import quantiles, sums
 from ..reduce.norm import p_norm
-from .totals import axes_of, axis_of, filled, no_valid, over_axes, refused_axes, refused_masks, valid
+from .totals import axes_of, filled, no_valid, over_axes, refused_axes, refused_masks, valid
 
 
 def _inexact(dtype: Any) -> bool:
@@ -29,6 +30,7 @@ def _number(kept: Any, input: Tensor, axes: tuple[int, ...], keepdim: bool) -> A
 
 
 @composite(
+    truths="keepdim",
     home="masked",
     samples=lambda: over_axes(),
     kinks=no_valid,
@@ -110,7 +112,7 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
     >>> pullback.masked.median(x, mask=mask)
     tensor(5.)
     """
-    axis, floating = axis_of("median", dim, input), input.dtype.is_floating_point
+    axis, floating = wrap_axis(dim, input.ndim), input.dtype.is_floating_point
     numbers = input if floating else to(input, dtype=dtypes.float64)
     found: Tensor = quantiles.nanmedian(filled("median", numbers, mask, math.nan), axis, keepdim)[0]
     return found if floating else to(check_values(_check_some, found), dtype=dtype or input.dtype)
@@ -184,6 +186,7 @@ _NUMBER = Differs("a TypeError, as of `var`; torch raises a ValueError", "refuse
 
 
 @composite(
+    truths="unbiased keepdim",
     home="masked",
     samples=_spread_samples,
     kinks=no_valid,
@@ -214,6 +217,7 @@ def var(
 
 
 @composite(
+    truths="unbiased keepdim",
     home="masked",
     samples=_spread_samples,
     kinks=no_valid,

@@ -32,6 +32,7 @@ def _extreme_refused() -> list[Sample]:
 
 
 @composite(
+    truths="keepdim",
     home="masked",
     samples=lambda: over_axes("whole"),
     kinks=_extreme_kinks,
@@ -54,6 +55,7 @@ def amax(
 
 
 @composite(
+    truths="keepdim",
     home="masked",
     samples=lambda: over_axes("whole"),
     kinks=_extreme_kinks,
@@ -93,7 +95,14 @@ def _position_refused() -> list[Sample]:
     return [*refused_masks(), *refused_axes(several=False), *_NO_ORDER, S(A(0)), S(A(2, 3), (0, 1))]
 
 
-@composite(home="masked", samples=_position_samples, kinks=no_valid, refused=_position_refused, differs=[_TRUE])
+@composite(
+    truths="keepdim",
+    home="masked",
+    samples=_position_samples,
+    kinks=no_valid,
+    refused=_position_refused,
+    differs=[_TRUE],
+)
 def argmax(
     input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
@@ -110,7 +119,14 @@ def argmax(
     return to(found, dtype=dtype or input.dtype)
 
 
-@composite(home="masked", samples=_position_samples, kinks=no_valid, refused=_position_refused, differs=[_TRUE])
+@composite(
+    truths="keepdim",
+    home="masked",
+    samples=_position_samples,
+    kinks=no_valid,
+    refused=_position_refused,
+    differs=[_TRUE],
+)
 def argmin(
     input: Tensor, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:
@@ -129,6 +145,7 @@ _ORDERS = (2, 1, 0, 3, 1.5, 0.5, inf, -inf)
 
 
 @composite(
+    truths="keepdim",
     home="masked",
     samples=lambda: [
         *(s for p in _ORDERS for s in over_axes("real", p) if "mask" in s.kwargs),

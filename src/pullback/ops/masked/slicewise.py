@@ -10,13 +10,14 @@ from typing import Any
 
 from ...table.entry import composite
 from ...table.samples import A, D, Differs, S, Sample, V, inf, mask, nan
+from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise import analysis
 from ..elementwise import softmax as softmaxes
 from ..make.conversion import to
 from ..reduce import scans
 from .reducing import norm
-from .totals import axis_of, filled, no_valid, refused_axes, refused_masks, slicewise
+from .totals import filled, no_valid, refused_axes, refused_masks, slicewise
 
 
 def _rows(*before: Any) -> list[Sample]:
@@ -47,7 +48,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     >>> pullback.masked.softmax(pullback.tensor([1.0, 9.0, 1.0]), 0, mask=pullback.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    axis, kept = axis_of("softmax", dim, input), filled("softmax", input, mask, "least")
+    axis, kept = wrap_axis(dim, input.ndim), filled("softmax", input, mask, "least")
     return softmaxes.softmax(kept, axis, dtype=dtype)
 
 
@@ -61,7 +62,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None)
     >>> pullback.masked.log_softmax(pullback.tensor([1.0, 9.0, 1.0]), 0, mask=pullback.tensor([True, False, True]))
     tensor([-0.6931,    -inf, -0.6931])
     """
-    axis, kept = axis_of("log_softmax", dim, input), filled("log_softmax", input, mask, "least")
+    axis, kept = wrap_axis(dim, input.ndim), filled("log_softmax", input, mask, "least")
     return softmaxes.log_softmax(kept, axis, dtype=dtype)
 
 
@@ -73,7 +74,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     >>> pullback.masked.softmin(pullback.tensor([1.0, -9.0, 1.0]), 0, mask=pullback.tensor([True, False, True]))
     tensor([0.5000, 0.0000, 0.5000])
     """
-    axis, kept = axis_of("softmin", dim, input), filled("softmin", input, mask, "greatest")
+    axis, kept = wrap_axis(dim, input.ndim), filled("softmin", input, mask, "greatest")
     return softmaxes.softmax(-kept, axis, dtype=dtype)
 
 
@@ -96,7 +97,7 @@ def normalize(
     >>> pullback.masked.normalize(pullback.tensor([3.0, 9.0, 4.0]), 2, 0, mask=pullback.tensor([True, False, True]))
     tensor([0.6000, 0.0000, 0.8000])
     """
-    axis = axis_of("normalize", dim, input)
+    axis = wrap_axis(dim, input.ndim)
     size = norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask)
     found: Tensor = filled("normalize", input, mask, 0) / size.clamp(min=eps)
     return found
@@ -115,7 +116,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> T
     >>> pullback.masked.cumsum(pullback.tensor([1.0, 9.0, 2.0]), 0, mask=pullback.tensor([True, False, True]))
     tensor([1., 1., 3.])
     """
-    axis, kept = axis_of("cumsum", dim, input), filled("cumsum", input, mask, 0)
+    axis, kept = wrap_axis(dim, input.ndim), filled("cumsum", input, mask, 0)
     return scans.cumsum(kept, axis, dtype=dtype or input.dtype)
 
 
@@ -136,7 +137,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     >>> pullback.masked.cumprod(pullback.tensor([2.0, 9.0, 3.0]), 0, mask=pullback.tensor([True, False, True]))
     tensor([2., 2., 6.])
     """
-    axis, kept = axis_of("cumprod", dim, input), filled("cumprod", input, mask, 1)
+    axis, kept = wrap_axis(dim, input.ndim), filled("cumprod", input, mask, 1)
     return scans.cumprod(kept, axis, dtype=dtype or input.dtype)
 
 

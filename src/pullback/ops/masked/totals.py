@@ -14,7 +14,7 @@ from ... import errors
 from ...table.entry import composite
 from ...table.samples import A, D, S, Sample, V, along, inf, mask, nan
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axes, wrap_axis
+from ...tensor.arrays import wrap_axes
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..make.conversion import to
@@ -82,13 +82,6 @@ def axes_of(dim: Any, input: Tensor) -> tuple[int, ...]:
     """The axes that `dim` names; all of them for None and for ()."""
     axes = None if dim is None or dim == () else wrap_axes(dim, input.ndim)
     return tuple(range(input.ndim)) if axes is None else tuple(sorted(axes))
-
-
-def axis_of(name: str, dim: Any, input: Tensor) -> int:
-    """The axis that `dim` names, for functions of one axis."""
-    if isinstance(dim, (tuple, list)) or dim is None:
-        raise TypeError(errors.message(f"{name}()", expected="dim to be one integer", found=repr(dim)))
-    return wrap_axis(dim, input.ndim)
 
 
 # Samples --------------------------------------------------------------------------------------------------------------
@@ -177,7 +170,7 @@ def refused() -> list[Sample]:
     return [*refused_masks(), *refused_axes()]
 
 
-@composite(home="masked", samples=_samples, kinks=no_valid, refused=refused)
+@composite(truths="keepdim", home="masked", samples=_samples, kinks=no_valid, refused=refused)
 def sum(input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Tensor:
     """The sum over `dim` of the elements where `mask` is True; 0 where there are none.
 
@@ -193,7 +186,7 @@ def sum(input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: 
     return sums.sum(kept, axes_of(dim, input), bool(keepdim), dtype=_sum_dtype(input, dtype))
 
 
-@composite(home="masked", samples=_samples, kinks=no_valid, refused=refused)
+@composite(truths="keepdim", home="masked", samples=_samples, kinks=no_valid, refused=refused)
 def prod(
     input: Tensor, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
 ) -> Tensor:

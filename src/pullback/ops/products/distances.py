@@ -130,6 +130,7 @@ def _cdist_samples() -> list[Sample]:
 
 
 @composite(
+    out=False,
     method=False,
     samples=_cdist_samples,
     kinks=lambda: [

@@ -219,6 +219,7 @@ def _numpy_einsum(*args: Any, optimize: Any = True) -> Tensor:
 
 
 @composite(
+    out=False,
     method=False,
     numpy={np.einsum: _numpy_einsum},
     samples=_einsum_samples,

@@ -256,6 +256,7 @@ def _histogramdd_samples() -> list[Sample]:
 
 
 @composite(
+    out=False,
     method=False,
     samples=_histogramdd_samples,
     refused=lambda: [
@@ -330,6 +331,7 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
 
 
 @linear(
+    out=False,
     shape_from_values=True,
     numbers="",
     weights=lambda g, input: pick(g, 0, input),

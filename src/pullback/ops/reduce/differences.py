@@ -176,6 +176,7 @@ def _distances(input: Tensor, spacing: Any, axes: tuple[int, ...]) -> list[Any]:
 
 
 @composite(
+    out=False,
     method=False,
     samples=lambda: [
         S(A(4)),
@@ -304,7 +305,7 @@ def _no_strips() -> list[Sample]:
     ]
 
 
-@composite(method=False, also="trapz", samples=_strip_samples, refused=_no_strips)
+@composite(out=False, method=False, also="trapz", samples=_strip_samples, refused=_no_strips)
 def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral of the samples `y` along `dim` by the trapezoidal rule; at points `x`, or `dx` (1) apart.
 
@@ -321,7 +322,7 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
     return (sum(y, axis) - 0.5 * ends) * (1 if dx is None else dx)
 
 
-@composite(method=False, samples=_strip_samples, refused=_no_strips)
+@composite(out=False, method=False, samples=_strip_samples, refused=_no_strips)
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral up to each sample of `y` but the first; see `trapezoid`."""
     y, axis = _integrand("cumulative_trapezoid", y, x, dx, dim)

@@ -144,7 +144,7 @@ def _aminmax_rule(g: Any, input: Any, out0: Any, out1: Any, dim: Any, keepdim: A
     ],
     differs=[_NAN],
 )
-def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> tuple[Any, Any]:
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any, Any]:
     """The smallest and the largest element along `dim` (default: of all), as ``(min, max)``; ties share evenly.
 
     >>> import pullback
@@ -155,7 +155,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: Any = False) -> tuple[Any, 
     """
     axis = None if dim is None else wrap_axis(dim, input.ndim)
     refuse_extreme("aminmax", input, () if dim is None else dim)
-    where: Any = {"axis": axis if input.ndim else None, "keepdims": bool(keepdim)}
+    where: Any = {"axis": axis if input.ndim else None, "keepdims": keepdim}
     return AminmaxResult(np.minimum.reduce(input, **where), np.maximum.reduce(input, **where))
 
 
@@ -236,6 +236,8 @@ def _extreme(
     if args and isinstance(args[0], Tensor):
         return pair(input, *args)
     if args:
+        if dim is not None:
+            raise TypeError(f"{every.__name__[1:]}() got multiple values for argument 'dim'")
         dim, *rest = args
         (keepdim,) = rest or (keepdim,)
     if dim is None and keepdim:

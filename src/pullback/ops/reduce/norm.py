@@ -212,6 +212,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
 
 
 @composite(
+    out=False,
     samples=lambda: [
         *(S(A(3), A(3), p) for p in (2, 1, 3, 0.5, inf, -inf)),
         S(A(3), A(2, 3)),

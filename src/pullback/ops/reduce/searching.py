@@ -344,6 +344,7 @@ _NOT_DISTINCT = [S(A(2, 2), dim=2), S(A(), dim=0), S([1.0]), S(A(2), nonsense=1)
 
 
 @composite(
+    out=False,
     shape_from_values=True,
     samples=lambda: [*_distinct_samples(), S(V([3, 1, 1], "int64"), True, True, True), S(A(4), sorted=False)],
     kinks=_distinct_kinks,
@@ -366,6 +367,7 @@ def unique(
 
 
 @composite(
+    out=False,
     samples=lambda: [*_distinct_samples(), S(V([1, 1, 2, 2, 1], "int64"), True, True)],
     kinks=_distinct_kinks,
     refused=lambda: _NOT_DISTINCT,

@@ -79,7 +79,7 @@ def _not_sorted() -> list[Sample]:
     kinks=_kinks,
     refused=_not_sorted,
 )
-def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> tuple[Any, Any]:
+def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> tuple[Any, Any]:
     """The elements in order along `dim`, and their positions before: ``(values, indices)``.
 
     It is stable whatever `stable` is: equal elements keep their order, also in descending order.
@@ -100,7 +100,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = N
     kinks=_kinks,
     refused=_not_sorted,
 )
-def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: Any = None) -> Any:
+def argsort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
     """The positions that sort along `dim`: the indices of `sort`; int64, no derivative."""
     return _sorted_positions("argsort", input, dim, descending)[1]
 

@@ -204,7 +204,7 @@ _INFINITE = Differs("the mean of infinity and numbers is infinite; torch's is Na
 
 
 def _check_var(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     return input, *_asked("var", dim, unbiased, correction), keepdim
 
@@ -232,7 +232,7 @@ def var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 
 def _check_std(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     return input, *_asked("std", dim, unbiased, correction), keepdim
 
@@ -252,12 +252,13 @@ def std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
 
 
 def _check_var_mean(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     return input, *_asked("var_mean", dim, unbiased, correction), keepdim
 
 
 @special(
+    out=False,
     checks=_check_var_mean,
     method=False,
     samples=_samples,
@@ -275,12 +276,13 @@ def var_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any,
 
 
 def _check_std_mean(
-    input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = None
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     return input, *_asked("std_mean", dim, unbiased, correction), keepdim
 
 
 @special(
+    out=False,
     checks=_check_std_mean,
     method=False,
     samples=_samples,
@@ -338,6 +340,7 @@ def _table_samples() -> list[Sample]:
 
 
 @composite(
+    out=False,
     samples=lambda: [
         *_table_samples(),
         *(S(A(2, 4), correction=c) for c in (0, 2)),
@@ -397,6 +400,7 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Any = None, aweights: A
 
 
 @composite(
+    out=False,
     samples=_table_samples,
     kinks=[S(V([[1.0, 1.0, 1.0], [3.0, 1.0, 0.0]])), S(V([[nan, 1.0, 2.0], [3.0, 1.0, 0.0]]))],
     refused=lambda: [S(A(2, 2, 2)), S(A(2, dtype="bool")), S([1.0]), S(A(3), 1)],

@@ -389,6 +389,7 @@ def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 @constant(
+    out=False,
     batch=dims("dim"),
     numpy={np.count_nonzero: lambda a, axis=None, *, keepdims=False: sum(a != 0, axis, keepdims)},
     samples=lambda: [

@@ -279,6 +279,7 @@ def _block_diag(tensors: Any, dim: int = 0) -> Any:
 
 
 @composite(
+    out=False,
     method=False,
     samples=lambda: [
         S(A(2, 3), A(2), A()),
@@ -366,6 +367,7 @@ def _numpy_meshgrid(xi: Any, sparse: bool, indexing: str) -> list[Tensor]:
 
 
 @composite(
+    out=False,
     method=False,
     samples=lambda: [S(A(2), A(3)), S(A(2), A(2), A(1)), S(A(3)), S(A(2), A(0))],
     refused=lambda: [S(A(2, 3), A(2)), S(A(2), V([1], "int64")), S(A(2), 1.0), S(), S([A(2), A(2)])],
@@ -382,6 +384,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 
 @composite(
+    out=False,
     method=False,
     samples=lambda: [
         S(A(4)),

@@ -29,6 +29,7 @@ def _check_flip(input: Tensor, dims: Any, *more: Any) -> Any:
 
 
 @linear(
+    out=False,
     contiguous=False,
     checks=_check_flip,
     batch=by(_flip_all),
@@ -65,6 +66,7 @@ def _with_dims(name: str, input: Tensor, n: int) -> Tensor:
 
 
 @composite(
+    out=False,
     numpy={np.fliplr: lambda m: fliplr(m)},
     samples=lambda: [S(A(2, 3)), S(A(2, 3, 2)), S(A(0, 2))],
     refused=lambda: [S(A(3)), S(A()), S([1.0])],
@@ -75,6 +77,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 
 @composite(
+    out=False,
     numpy={np.flipud: lambda m: flipud(m)},
     samples=lambda: [S(A(2, 3)), S(A(3)), S(A(0, 2))],
     refused=lambda: [S(A()), S([1.0])],
@@ -85,6 +88,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @composite(
+    out=False,
     numpy={np.rot90: lambda m, k=1, axes=(0, 1): rot90(m, k, axes)},
     samples=lambda: [
         S(A(2, 3)),
@@ -124,6 +128,7 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
 
 
 @linear(
+    out=False,
     saved={"shifts": lambda shifts: dims_of(shifts), "dims": lambda dims: dims_of(() if dims is None else dims)},
     batch=by(_roll_all),
     numbers="shifts dims",
@@ -195,6 +200,7 @@ def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
 
 
 @linear(
+    out=False,
     checks=_check_repeat,
     batch=by(_repeat_all),
     numbers="repeats",
@@ -233,6 +239,7 @@ def repeat(input: Any, repeats: Any) -> Any:
 
 
 @composite(
+    out=False,
     numpy={np.tile: lambda A, reps: tile(A, sizes((reps,)))},
     samples=lambda: [
         S(A(2, 3), (2,)),
@@ -293,6 +300,7 @@ def _repeated(repeats: Any, output_size: Any, n: Any) -> Any:
 
 
 @composite(
+    out=False,
     numpy={np.repeat: lambda a, repeats, axis=None: _numpy_repeat(a, repeats, axis)},
     samples=lambda: [
         S(A(2, 3), 2),

@@ -481,6 +481,7 @@ alias("broadcast_shapes", broadcast_shapes)
 
 
 @composite(
+    out=False,
     function=False,
     method=True,
     samples=lambda: [
@@ -510,6 +511,7 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 
 
 @linear(
+    out=False,
     contiguous=False,
     narrow="itself",
     input=lambda g: g,
@@ -554,7 +556,7 @@ def _lies_in_order(t: Tensor) -> bool:
     return t.is_contiguous() if inside is None else _lies_in_order(inside)
 
 
-@composite(function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
+@composite(out=False, function=False, method=True, samples=unary_samples, refused=lambda: [S([1.0])])
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
     if memory_format is None or memory_format is contiguous_format:

@@ -222,6 +222,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 @composite(
+    out=False,
     samples=lambda: [S(A(5, 2), 2), S(A(2, 4), 3, 1), S(A(2, 4), 1, -1), S(A(4, 2, layout="T"), 2, dim=0)],
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
 )
@@ -233,6 +234,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
 
 
 @composite(
+    out=False,
     samples=lambda: [S(A(5, 2), [1, 4]), S(A(2, 4), (1, 0, 3), -1)],
     refused=lambda: [S(A(4), [1, 2]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2)],
 )
@@ -242,6 +244,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
 
 
 @composite(
+    out=False,
     samples=lambda: [S(A(5, 2), 2), S(A(5), 4), S(A(2, 4), 2, 1), S(A(2), 5), S(A(0), 3)],
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1)],
 )

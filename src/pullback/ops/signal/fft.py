@@ -575,6 +575,7 @@ _NO_SHIFTS = [S(A()), S(A(2), 1), S(A(2), "a"), S(A(2), dim=()), S([1.0]), S(A(2
 
 
 @composite(
+    out=False,
     home="fft",
     samples=lambda: [*_SHIFTS, S(A(3, 2, layout="T"), dim=1)],
     refused=_NO_SHIFTS,
@@ -591,6 +592,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
 
 
 @composite(
+    out=False,
     home="fft",
     samples=lambda: [*_SHIFTS, S(A(3, 2, layout="T"), dim=1)],
     refused=_NO_SHIFTS,

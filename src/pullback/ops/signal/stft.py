@@ -160,6 +160,7 @@ def _stft_samples() -> list[Sample]:
 
 
 @composite(
+    truths="center",
     out=False,
     samples=_stft_samples,
     refused=lambda: [
@@ -193,8 +194,8 @@ def stft(
     center: bool = True,
     pad_mode: str = "reflect",
     normalized: bool = False,
-    onesided: Any = None,
-    return_complex: Any = None,
+    onesided: bool | None = None,
+    return_complex: bool | None = None,
     align_to_window: Any = None,
 ) -> Tensor:
     """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: the spectrum of a signal over time.
@@ -326,7 +327,7 @@ def istft(
     window: Any = None,
     center: bool = True,
     normalized: bool = False,
-    onesided: Any = None,
+    onesided: bool | None = None,
     length: Any = None,
     return_complex: bool = False,
 ) -> Tensor:
@@ -380,14 +381,14 @@ def istft(
     return found
 
 
-def _check_spectrum(input: Tensor, n_fft: int, hop: int, width: int, onesided: Any) -> bool:
+def _check_spectrum(input: Tensor, n_fft: int, hop: int, width: int, onesided: bool | None) -> bool:
     """Whether the spectrum is one-sided; an error if it does not belong to frames of this length."""
     shape = input._data.shape
     if len(shape) == 1:
         raise IndexError("istft(): Dimension out of range: expected a tensor with 2 or 3 dimensions")
     if len(shape) not in (2, 3) or 0 in shape:
         raise _refused("istft", "a tensor of 2 or 3 dimensions with elements", f"shape {list(shape)}")
-    one = shape[-2] != n_fft if onesided is None else bool(onesided)
+    one = shape[-2] != n_fft if onesided is None else onesided
     wanted = n_fft // 2 + 1 if one else n_fft
     if shape[-2] != wanted:
         raise _refused("istft", f"{wanted} frequencies, as n_fft={n_fft} and onesided={one} say", shape[-2])

@@ -110,7 +110,7 @@ def avg_pool1d(
     return _average.body(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
-@_average(2)
+@_average(2, out=True)
 def avg_pool2d() -> None:
     """The average of each window on images, as `avg_pool1d`; or the sum divided by `divisor_override`.
 
@@ -120,7 +120,7 @@ def avg_pool2d() -> None:
     """
 
 
-@_average(3)
+@_average(3, out=True)
 def avg_pool3d() -> None:
     """The average of each window on volumes, as `avg_pool1d`; or the sum divided by `divisor_override`.
 

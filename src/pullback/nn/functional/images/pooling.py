@@ -176,7 +176,7 @@ def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     return values.reshape(*lead, *places), index.reshape(*lead, *places)
 
 
-@family(samples=lambda space: _max_samples(space), refused=lambda space: _refused(space))
+@family(truths="return_indices", samples=lambda space: _max_samples(space), refused=lambda space: _refused(space))
 def _max_pooling(
     space: int,
     input: Tensor,
@@ -274,7 +274,11 @@ def _adaptive_max_pool(input: Any, size: Any) -> Any:
     return chosen_windows(input, rows)
 
 
-@family(samples=lambda space: adaptive_samples(space, True), refused=lambda space: adaptive_refused(space))
+@family(
+    truths="return_indices",
+    samples=lambda space: adaptive_samples(space, True),
+    refused=lambda space: adaptive_refused(space),
+)
 def _adaptive_max(space: int, input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """`adaptive_max_pool1d` to `adaptive_max_pool3d`."""
     name = f"adaptive_max_pool{space}d"

@@ -155,7 +155,12 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any, mode: st
     return sizes, [None] * space if recompute or mode == "area" else [float(v) for v in values]
 
 
-@composite(home="nn.functional", samples=lambda: _samples(), refused=lambda: _refused())
+@composite(
+    home="nn.functional",
+    truths="align_corners recompute_scale_factor antialias",
+    samples=lambda: _samples(),
+    refused=lambda: _refused(),
+)
 def interpolate(
     input: Tensor,
     size: Any = None,

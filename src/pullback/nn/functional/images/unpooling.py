@@ -154,7 +154,11 @@ def _fractional_max_pool(input: Any, samples: Any, kernel: Any, size: Any) -> An
     return chosen_windows(input, rows)
 
 
-@family(samples=lambda space: _fractional_samples(space), refused=lambda space: _fractional_refused(space))
+@family(
+    truths="return_indices",
+    samples=lambda space: _fractional_samples(space),
+    refused=lambda space: _fractional_refused(space),
+)
 def _fractional(
     space: int,
     input: Tensor,

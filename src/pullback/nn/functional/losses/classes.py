@@ -350,7 +350,7 @@ def _vectors(name: str, input: Tensor) -> int:
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
-    p: int = 1,
+    p: Any = 1,
     margin: float = 1.0,
     weight: Tensor | None = None,
     size_average: Any = None,
@@ -437,7 +437,7 @@ def multilabel_margin_loss(
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,
-    weight: Tensor | None = None,
+    weight: Any = None,
     size_average: Any = None,
     reduce: Any = None,
     reduction: str = "mean",

@@ -33,6 +33,7 @@ def _check_variance(var: Any) -> None:
 
 
 @composite(
+    truths="full",
     home="nn.functional",
     samples=lambda: [
         *(S(A(2, 3), A(2, 3), A(2, 3, domain="positive"), reduction=r) for r in REDUCTIONS),

@@ -216,6 +216,7 @@ def triplet_margin_loss(
 
 
 @composite(
+    truths="swap",
     home="nn.functional",
     samples=lambda: [
         *(S(*_TRIPLET, reduction=r) for r in REDUCTIONS),
