@@ -26,7 +26,7 @@ from .narrow import in_float32
 from .nodes import OpNode, Plan
 from .op import Op
 from .operands import cast, common_dtype, refuse_infinite
-from .results import write_out
+from .results import out_of, write_out
 
 _ndarray = np.ndarray
 _NO_NAMES: dict[str, Any] = {}  # never written to
@@ -137,7 +137,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     """Call an entry that is not elementwise: the forward on the payloads, then a node."""
     if kwargs:
         if "out" in kwargs and "out" not in op.params:
-            out = op.out_of(kwargs)
+            out = out_of(op, kwargs)
             return apply(op, args, kwargs) if out is None else into(out, op, args, kwargs)
         args, kwargs = op.bind(args, kwargs)
     if LEVELS.n and interpreted((*args, *kwargs.values()) if kwargs else args):
@@ -180,7 +180,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Write ``op(*args)`` into `out`, and return `out`. TypeError if the operation takes no ``out=``."""
-    op.out_of({"out": out})
+    out_of(op, {"out": out})
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
     return write_out(op.name, out, op.call(*args, **kwargs), op.exact)

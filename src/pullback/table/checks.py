@@ -28,7 +28,7 @@ from .narrow import in_float32
 from .nodes import under_title
 from .op import SPELLINGS, Op
 from .operands import older_form
-from .results import write_out
+from .results import out_of, write_out
 
 
 class Written(tuple[Any, ...]):
@@ -149,7 +149,7 @@ def _unusual(
         return dispatch(kinds, call, args, kwargs)
     out = None
     if kwargs:
-        out = op.out_of(kwargs) if "out" not in op.public else None
+        out = out_of(op, kwargs) if "out" not in op.public else None
         named = {k if k in op.public else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
         if len(named) < len(kwargs):
             raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")

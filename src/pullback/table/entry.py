@@ -50,6 +50,7 @@ from .door import admit, kinds_of
 from .nodes import Plans, under_title
 from .op import Op, divided
 from .operands import older_form, scaled
+from .results import out_of
 from .samples import NO_PAIR, NO_UNARY, pairs
 from .samples import unary as unary_samples
 
@@ -302,7 +303,7 @@ def pointwise(**given: Any) -> Any:
             @functools.wraps(forward)
             def call(*args: Any, **kwargs: Any) -> Any:
                 try:
-                    if "out" in kwargs and "out" not in op.params and (out := op.out_of(kwargs)) is not None:
+                    if "out" in kwargs and "out" not in op.params and (out := out_of(op, kwargs)) is not None:
                         return into(out, op, args, kwargs)
                     if typed and (kwargs or not known((*map(type, args),))):
                         args, kwargs = admit(op, args, kwargs)
@@ -371,7 +372,7 @@ def joining(**given: Any) -> Any:
                 raise
 
         def unusual(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
-            out = op.out_of(kwargs) if "out" not in op.params else None
+            out = out_of(op, kwargs) if "out" not in op.params else None
             if not args and op.params[0] not in kwargs:
                 raise TypeError(f"{op.name}() missing 1 required positional argument: {op.params[0]!r}")
             if len(args) > 2:

@@ -346,17 +346,6 @@ class Op:
             values.append(given[i] if i in given else self.defaults[i - required])
         return tuple(values), rest
 
-    def out_of(self, kwargs: dict[str, Any]) -> Any:
-        """Take ``out=`` from the keyword arguments of a public call; TypeError if the operation has none."""
-        if "out" in kwargs and not self.takes_out:
-            raise TypeError(
-                errors.message(
-                    f"{self.name}() got an unexpected keyword argument 'out'",
-                    do="write the result into a tensor with copy_()",
-                )
-            )
-        return kwargs.pop("out", None)
-
     def padded(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments, in order, with defaults for those left out."""
         if len(args) >= len(self.params):

@@ -16,6 +16,7 @@ from ..tensor import dtypes
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor
 from ..tensor.views import keep_values, refuse_inference, refuse_memory
+from .op import Op
 
 RESULT_TYPES: dict[str, Any] = {}
 """The types of named results, by operation."""
@@ -32,6 +33,18 @@ def result_type(name: str, *fields: str) -> Any:
     found = type(name, (base,), {"__slots__": (), "__repr__": _lines, "__module__": "pullback.return_types"})
     RESULT_TYPES[name] = found
     return found
+
+
+def out_of(op: Op, kwargs: dict[str, Any]) -> Any:
+    """Take ``out=`` from the keyword arguments of a public call; TypeError if the operation has none."""
+    if "out" in kwargs and not op.takes_out:
+        raise TypeError(
+            errors.message(
+                f"{op.name}() got an unexpected keyword argument 'out'",
+                do="write the result into a tensor with copy_()",
+            )
+        )
+    return kwargs.pop("out", None)
 
 
 def write_out(name: str, out: Any, result: Any, exact: bool | None = None) -> Any:
