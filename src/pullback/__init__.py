@@ -26,6 +26,7 @@ from .autograd import (
 )
 from .compat import apply as _apply
 from .compat import older_linalg as _older_linalg
+from .compat import older_protocols as _older_protocols
 from .compat import paths as _paths
 from .compat.typed import (
     BFloat16Tensor,

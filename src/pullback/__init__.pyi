@@ -846,7 +846,7 @@ def range(start: Any, end: Any, step: Any = ..., *, dtype: Any = ..., out: Any =
 def ravel(input: Any) -> Tensor:
     """All elements in one contiguous row; a view if the memory is already in this order."""
 def real(input: Any) -> Tensor:
-    """The real part, a view; a real tensor is returned unchanged."""
+    """The real part, a view; a real tensor itself."""
 def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
     """``1 / input``."""
 def reciprocal_(input: Any, *, out: Any = ...) -> Tensor:

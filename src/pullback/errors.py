@@ -127,6 +127,15 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")
 
 
+def of_size(name: str, error: Exception) -> Exception:
+    """The error for a size that no memory holds, for the one that NumPy raises; another error itself."""
+    if isinstance(error, MemoryError):
+        return error if isinstance(error, OutOfMemoryError) else _of_another_type(name, error, str(error), "")
+    if any(words in str(error) for words in ("array is too big", "Maximum allowed dimension")):
+        return RuntimeError(f"{name}(): Storage size calculation overflowed: {error}")
+    return error
+
+
 # The door ---------------------------------------------------------------------------------------------------------
 
 

@@ -498,3 +498,24 @@ def test_the_examples_of_methods_run() -> None:
             runner.run(test)
     assert count >= 6
     assert not runner.failures
+
+
+def test_an_empty_part_has_no_place_in_its_memory() -> None:
+    x = pullback.arange(6.0)
+    for empty in (x[3:3], x[6:], x.view(2, 3)[:, :0]):
+        assert empty.storage_offset() == 0
+        with pytest.raises(RuntimeError, match=r"^as_strided\(\): expected storage_offset, since an empty part"):
+            empty.as_strided((2,), (1,))
+        assert empty.as_strided((2,), (1,), 4).tolist() == [4.0, 5.0]
+        assert empty.as_strided((0,), (1,)).shape == (0,)
+    assert pullback.ones(0).as_strided((0, 2), (1, 1)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("write", ["logical_and_", "logical_or_", "logical_xor_", "logical_not_", "gt_"])
+def test_what_is_written_over_by_truth_values_gets_no_gradient(write: str) -> None:
+    x = pullback.ones(3, requires_grad=True)
+    y = x * 2
+    getattr(y, write)(*([] if "not" in write else [pullback.tensor([1.0, 0.0, 1.0])]))
+    y.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.0] * 3

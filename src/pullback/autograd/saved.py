@@ -33,7 +33,7 @@ class Packed:
             given._version_of, given._requires_grad = t._share_version(), True
         self._requires_grad = given._requires_grad
         self._memory, self._version = given._share_version(), given._version
-        self._held = unwatched(pack, given)
+        self._held = unwatched(pack, given, grad_enabled=False)
         if given._version != self._version:
             raise RuntimeError(
                 "A saved tensor pack hook is modifying its input in place: the operation that saved it would compute "
@@ -74,10 +74,10 @@ class PackedTuple(tuple[Any, ...]):
         return [v.tensor(node) if isinstance(v, Packed) else v for v in self]
 
 
-def unwatched(work: Callable[..., Any], *args: Any) -> Any:
-    """``work(*args)``, where nothing is recorded or packed: a hook's own operations are not hooked."""
+def unwatched(work: Callable[..., Any], *args: Any, **modes: Any) -> Any:
+    """``work(*args)``, where nothing is packed: a hook's own operations are not hooked. modes: others to set."""
     watch = thread.modes.watch  # a hook may have hooks of its own
-    return within(thread.modes, {"pack_hooks": (), "grad_enabled": False, "watch": watch}, work, *args)
+    return within(thread.modes, {"pack_hooks": (), "watch": watch, **modes}, work, *args)
 
 
 def changed() -> None:

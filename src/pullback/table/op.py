@@ -63,9 +63,10 @@ class About:
 
     inplace: whether it has an in-place twin, ``name_`` (None: elementwise operations do); "exact": the twin refuses a
     result whose dtype is not the tensor's; a function: the computation of the twin, if it is not the operation's.
-    out: "exact" if a tensor given as ``out=`` must have the dtype of the
-    result, "converted" if the result is converted to its dtype; True: a single result is converted, several are not.
-    False: it takes no ``out=``. None: False for views and in the modules of `NO_OUT`, else True.
+    out: "exact" if a tensor given as ``out=`` must have the dtype of the result, "converted" if the result is converted
+    to its dtype; True: a single result is converted, several are not. The name of an argument: it says the dtype of the
+    result, which is that of `out` if it is not given. False: there is no ``out=``. None: False for views and in the
+    modules of `NO_OUT`, else True.
     truths: the arguments declared as ``bool`` that may be anything, by whether it is true, as in torch's functions that
     are written in Python.
     older: whether its keyword-only numbers may stand among the tensors, as in torch's older form of the call.
@@ -208,7 +209,9 @@ class Op:
         self.admitted: set[tuple[Any, ...]] = set()  # types of arguments that the door admitted
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view
-        self.exact = {"exact": True, "converted": False}.get(str(about.out))  # how strict `out=` is
+        named = isinstance(about.out, str) and about.out not in ("exact", "converted")
+        self.typed_by = str(about.out) if named else ""  # the argument that says the dtype of the result
+        self.exact = True if self.typed_by else {"exact": True, "converted": False}.get(str(about.out))  # as for `out=`
         self.takes_out = (
             about.out if type(about.out) is bool else about.out is not None or not (about.view or about.home in NO_OUT)
         )

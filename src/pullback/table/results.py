@@ -36,7 +36,10 @@ def result_type(name: str, *fields: str) -> Any:
 
 
 def out_of(op: Op, kwargs: dict[str, Any]) -> Any:
-    """Take ``out=`` from the keyword arguments of a public call; TypeError if the operation has none."""
+    """Take ``out=`` from the keyword arguments of a public call; TypeError if the operation has none.
+
+    An argument that says the dtype of the result, and was not given, is added to them.
+    """
     if "out" in kwargs and not op.takes_out:
         raise TypeError(
             errors.message(
@@ -44,7 +47,10 @@ def out_of(op: Op, kwargs: dict[str, Any]) -> Any:
                 do="write the result into a tensor with copy_()",
             )
         )
-    return kwargs.pop("out", None)
+    out = kwargs.pop("out", None)
+    if op.typed_by and isinstance(out, Tensor) and kwargs.get(op.typed_by) is None:
+        kwargs[op.typed_by] = out.dtype
+    return out
 
 
 def write_out(name: str, out: Any, result: Any, exact: bool | None = None) -> Any:

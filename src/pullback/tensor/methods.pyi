@@ -946,7 +946,7 @@ class Methods:
     def sum(self, dim: Any = ..., keepdim: Any = ..., *, dtype: Any = ..., out: Any = ...) -> Tensor:
         """The sum over `dim` (an int, a tuple, or None for all); integers and bools add up in int64."""
     def sum_to_size(self, size: Any, *more: Any, out: Any = ...) -> Tensor:
-        """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`."""
+        """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`; `input` itself if it has this size."""
     def svd(self, some: Any = ..., compute_uv: Any = ..., *, out: Any = ...) -> Any:
         """``U``, ``S`` and ``V`` (not its conjugate transpose) of `linalg.svd`; U and V are zeros without `compute_uv`."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:

@@ -464,3 +464,22 @@ def what_was_made_of_a_saved_tensor(lib: Any) -> Any:
     hook = lib.zeros_like
     saved.register_hooks(lambda t: 3, hook)
     return before, saved.data, saved.unpack_hook is hook
+
+
+@program
+def what_an_unpack_hook_records(lib: Any) -> Any:
+    """A hook that unpacks runs in the mode of the pass, one that packs records nothing."""
+    found: list[Any] = []
+
+    def noted(what: str, t: Any) -> Any:
+        found.append((what, lib.is_grad_enabled()))
+        return t * 1
+
+    for of_second_order in (False, True):
+        x = lib.tensor([2.0], requires_grad=True)
+        with lib.autograd.graph.saved_tensors_hooks(lambda t: noted("pack", t), lambda t: noted("unpack", t)):
+            y = (x * x * x).sum()
+            (g,) = lib.autograd.grad(y, x, create_graph=of_second_order)
+        found.append((g, g.requires_grad))
+    found.append(lib.autograd.grad(g, x))
+    return found

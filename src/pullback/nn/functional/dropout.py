@@ -115,7 +115,11 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     ndim = input._data.ndim
     if ndim not in (2, 3):
         raise refuse("dropout1d", "an input (N, C, L) or (C, L)", f"size {list(input._data.shape)}")
-    return _left_out("dropout1d", input, _channels(input, ndim - 1), p, training, inplace)
+    return _viewed(
+        input,
+        _left_out("dropout1d", input, _channels(input, ndim - 1), p, training, inplace),
+        ndim == 2 and not inplace,
+    )
 
 
 @composite(
@@ -156,7 +160,13 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             stacklevel=errors.callers_level(),
         )
     _refuse_vectors("dropout3d", input, 1, training)
-    return _left_out("dropout3d", input, _channels(input, 2 if ndim == 5 else 1), p, training, inplace)
+    found = _left_out("dropout3d", input, _channels(input, 2 if ndim == 5 else 1), p, training, inplace)
+    return _viewed(input, found, ndim != 5 and not inplace)
+
+
+def _viewed(input: Tensor, found: Tensor, alone: bool) -> Tensor:
+    """What was found; as in torch a view of `input` if it is `input` itself, `alone`: without an axis of samples."""
+    return input.view_as(input) if alone and found is input else found
 
 
 def _refuse_vectors(name: str, input: Any, least: int, training: bool) -> None:

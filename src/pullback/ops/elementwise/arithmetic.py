@@ -156,7 +156,7 @@ _div = elementwise(
         *(S(V([1, 2], "int64"), V([1, 0], "int64"), rounding_mode=m) for m in ("floor", "trunc")),
     ],
 )
-METHODS["__rdiv__"] = METHODS["__rtruediv__"]
+METHODS["__div__"], METHODS["__rdiv__"] = METHODS["__truediv__"], METHODS["__rtruediv__"]
 
 
 _BLOCK = 1 << 13  # elements; their intermediate results fit in the processor's cache

@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
-from ...table.entry import METHODS, composite, elementwise, linear, special, titled
+from ...table.entry import METHODS, composite, elementwise, front, linear, special, titled
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
@@ -31,14 +31,24 @@ _COMPLEX = [S(V([0j, 1 + 2j, -3j], "complex128")), S(V([[1 + 2j], [0.5j]], "comp
     method=False,
     out=False,
     view=True,
+    front=True,
+    name="real",
     batch="leading",
     input=lambda g: g,
     samples=lambda: [*unary(), *_COMPLEX],
     refused=NO_UNARY,
 )
-def real(input: Any) -> Any:
-    """The real part, a view; a real tensor is returned unchanged."""
-    return np.real(np.reshape(input, np.shape(input)))
+def _real(input: Any) -> Any:
+    return np.real(input)
+
+
+@front(_real)
+def real(input: Any) -> Tensor:
+    """The real part, a view; a real tensor itself."""
+    if isinstance(input, Tensor) and input._data.dtype.kind != "c":
+        return input
+    found: Tensor = _real(input)
+    return found
 
 
 @linear(
@@ -62,11 +72,6 @@ def imag(input: Any) -> Any:
     return np.imag(input)
 
 
-def _real_part(self: Tensor) -> Tensor:
-    """The real part, a view; a real tensor itself."""
-    return real(self) if self._data.dtype.kind == "c" else self
-
-
 def _set_real(self: Tensor, value: Any) -> None:
     real(self).copy_(value)
 
@@ -75,7 +80,7 @@ def _set_imag(self: Tensor, value: Any) -> None:
     imag(self).copy_(value)
 
 
-METHODS["real"] = property(_real_part, _set_real)
+METHODS["real"] = property(real, _set_real)
 METHODS["imag"] = property(imag, _set_imag)
 
 

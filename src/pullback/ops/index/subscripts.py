@@ -130,7 +130,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
             second.append(np.zeros(int(part), np.int64))
         elif isinstance(part, (np.ndarray, Tensor)):
             first += [_full] * width or [None]
-            second += _positions_of(part, shape[axis : axis + width], axis)
+            second += _positions_of(part, shape, axis)
         else:
             first.append(part)
             second += [] if isinstance(part, int) else [None]
@@ -166,15 +166,15 @@ def _is_mask(part: Any) -> bool:
     return (part._data if isinstance(part, Tensor) else part).dtype.kind == "b"
 
 
-def _positions_of(part: Any, lengths: Sequence[int], axis: int) -> Sequence[Any]:
+def _positions_of(part: Any, shape: Sequence[int], axis: int = 0) -> Sequence[Any]:
     """An array of positions unchanged; a mask as the positions of its True elements along each axis, or as a Tensor."""
     if not _is_mask(part):
         return [part]
-    for i, (n, wanted) in enumerate(zip(part.shape, lengths, strict=True)):
+    for i, (n, wanted) in enumerate(zip(part.shape, shape[axis:], strict=False)):
         if n != wanted:
             raise IndexError(
-                f"The shape of the mask {list(part.shape)} at index {i} does not match the shape of the indexed "
-                f"tensor, which has length {wanted} along dimension {axis + i}"
+                f"The shape of the mask {list(part.shape)} at index {i} does not match the shape of the indexed tensor "
+                f"{list(shape)} at index {axis + i}"
             )
     if isinstance(part, Tensor):
         return [part]
@@ -188,7 +188,7 @@ def arrays_of(indices: Parts) -> Parts:
     found: list[Any] = []
     for part in indices:
         data = part._data if isinstance(part, Tensor) else part
-        found += [data] if data is None or data.dtype.kind != "b" else _positions_of(data, data.shape, 0)
+        found += [data] if data is None or data.dtype.kind != "b" else _positions_of(data, data.shape)
     return tuple(found)
 
 

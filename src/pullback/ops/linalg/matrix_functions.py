@@ -20,6 +20,7 @@ from ..index import diagonals
 from ..products.contractions import contract
 from ..products.matmul import matmul
 from ..shape.joining import cat
+from ..shape.reshape import clone
 from .last_axes import transpose
 from .solving import NO_SQUARE, inv, squares
 
@@ -211,7 +212,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
             raise TypeError(errors.message("chain_matmul()", expected="Tensors", found=errors.describe(t)))
         if t._data.ndim != 2:
             raise RuntimeError(f"chain_matmul(): Tensor dimension is {t._data.ndim}, expected 2 instead.")
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+    return clone(matrices[0]) if len(matrices) == 1 else multi_dot(matrices)
 
 
 # Diagonals ------------------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from .conversion import laid_out, order_of
 from .from_data import finish, fitting
 
 _CO_VARARGS = 4
+_LONGEST = 2**63 - 1  # the length of an axis
 _IN_ORDER = {"arange", "range", "linspace", "logspace"}  # fill an out= of the same size, whatever its shape
 _SHARED = [
     inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d)
@@ -60,10 +61,14 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
             if "size" not in named:
                 raise TypeError(errors.message(f"{name}()", expected="sizes, as integers or as a tuple", found="none"))
             args = (named.pop("size"),)
+        if out is not None:
+            named["dtype"] = _dtype_of_out(name, out, named.get("dtype"))
+        try:
+            made = make(*args, **named)
+        except (MemoryError, ValueError) as error:
+            raise errors.of_size(name, error) from None
         if out is None:
-            return finish(make(*args, **named), device, requires_grad, layout, pin_memory)
-        named["dtype"] = _dtype_of_out(name, out, named.get("dtype"))
-        made = make(*args, **named)
+            return finish(made, device, requires_grad, layout, pin_memory)
         if name in _IN_ORDER and made.size == out._data.size:
             made = made.reshape(out._data.shape)
         return write_out(name, out, finish(made, device, requires_grad, layout, pin_memory))
@@ -103,6 +108,14 @@ def sizes_of(size: tuple[Any, ...]) -> tuple[int, ...]:
     found = sizes(size)
     if any(n < 0 for n in found):
         raise RuntimeError(f"Trying to create tensor with negative dimension: {list(found)}")
+    if any(n > _LONGEST for n in found):
+        raise TypeError(
+            errors.message(
+                "argument 'size': Overflow when unpacking an integer",
+                expected="lengths of 64 bits",
+                found=str(list(found)),
+            )
+        )
     return found
 
 
@@ -391,6 +404,8 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[An
     if isinstance(steps, (float, complex)) or not hasattr(steps, "__index__"):
         raise TypeError(errors.message(f"{name}()", expected="steps to be an integer", found=errors.describe(steps)))
     steps = operator.index(steps)
+    if steps > _LONGEST:
+        raise ValueError(errors.message(f"{name}(): Overflow when unpacking an integer", found=f"{steps} steps"))
     if steps < 0:
         raise RuntimeError(f"{name}(): number of steps must be non-negative, found {steps}")
     found = or_default(dtype)

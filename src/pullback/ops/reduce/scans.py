@@ -73,6 +73,7 @@ def _cumsum_rule(g: Any, dim: Any) -> Any:
 @linear(
     batch=dims("dim"),
     inplace=True,
+    out="dtype",
     input=_cumsum_rule,
     numpy={
         np.cumsum: lambda a, axis=None, dtype=None: cumsum(
@@ -158,6 +159,7 @@ def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
 
 @special(
     checks=_check_cumprod,
+    out="dtype",
     batch=dims("dim"),
     input=_cumprod_rule,
     inplace=True,

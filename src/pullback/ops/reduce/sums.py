@@ -72,6 +72,7 @@ def _sum_rule(g: Any, input_shape: Any, dim: Any, keepdim: Any) -> Any:
     node=lambda node: f"SumBackward{_along(node)}",
     saved={"dim": dims_of},
     batch=dims("dim", keeps="keepdim"),
+    out="dtype",
     input=_sum_rule,
     numpy={np.sum: lambda a, axis=None, dtype=None, *, keepdims=False: sum(a, axis, keepdims, dtype=dtype)},
     samples=lambda: [*_samples(), S(A(2, 3, dtype="float64"), dtype=D("int64")), S(A(2, 3), 0, dtype=D("bool"))],
@@ -304,6 +305,7 @@ def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype:
 
 @special(
     checks=_check_prod,
+    out="dtype",
     batch=dims("dim", keeps="keepdim"),
     input=_prod_rule,
     numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},

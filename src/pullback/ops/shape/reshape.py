@@ -495,11 +495,12 @@ alias("broadcast_shapes", broadcast_shapes)
     refused=lambda: [S(A(2, 3), (2,)), S(A(2, 3), (1, 2, 3)), S(A(2), "x")],
 )
 def sum_to_size(input: Tensor, size: Any, *more: Any) -> Tensor:
-    """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`."""
+    """The sum over the axes along which a tensor of this size would be expanded to the shape of `input`; `input` itself
+    if it has this size."""
     shape = sizes((size, *more))
     if not broadcasts_to(shape, input._data.shape):
         raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(input._data.shape)}}}.")
-    return sum_to_shape(input, shape)
+    return input if shape == input._data.shape else sum_to_shape(input, shape)
 
 
 # Copies -------------------------------------------------------------------------------------------------------------

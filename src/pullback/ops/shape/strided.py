@@ -158,6 +158,15 @@ def geometry_of(t: Tensor) -> Geometry:
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
     """The arguments of the entry, checked: size, stride, offset and geometry."""
     size, stride, geometry = sizes((size,)), sizes((stride,)), geometry_of(input)
+    if storage_offset is None and input._view is not None and not input._data.size and _length(size, stride, 0):
+        raise RuntimeError(
+            errors.message(
+                "as_strided()",
+                expected="storage_offset, since an empty part of a tensor has no place in its memory",
+                found="None",
+                do="give storage_offset=, counted in elements of the whole memory",
+            )
+        )
     offset = geometry[1] if storage_offset is None else sizes((storage_offset,))[0]
     if len(size) != len(stride):
         raise RuntimeError(
