@@ -96,7 +96,8 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
 
 # Of what is refused, the words of a library in which something requires grad, or of one in which nothing does.
 _REQUIRES = re.compile(
-    "requires_grad flags of leaf|Only Tensors created explicitly|detach|A view was created in no_grad mode|a leaf Variable|a view of a"
+    "requires_grad flags of leaf|Only Tensors created explicitly|detach|A view was created in no_grad mode|"
+    "a leaf Variable|a view of a"
 )
 _NOTHING_REQUIRES = re.compile("requir|'NoneType' object has")
 
