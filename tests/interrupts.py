@@ -35,11 +35,13 @@ import pullback
 from pullback import autograd, func
 from pullback.autograd import Function, forward_ad
 from pullback.autograd.function import once_differentiable
+from pullback.diagnose import origins
 from pullback.tensor.modes import INFERENCES, LEVELS, Modes, thread
 from pullback.tensor.overrides import ACTIVE, TorchFunctionMode
 from pullback.utils.checkpoint import checkpoint
 
 LIBRARY = str(Path(pullback.__file__).parent)
+ENTERED = origins._entering(len).__code__
 
 # Where an exception matters most: what sends gradients back, and what sets modes and levels.
 ROOMS = tuple(
@@ -348,9 +350,12 @@ def _counts(frame: FrameType) -> bool:
     """Whether an exception may come in this frame at its line."""
     if frame.f_lasti in _leaving(frame.f_code):
         return False
-    if frame.f_code.co_name not in ("__enter__", "__exit__") or frame.f_back is None:
+    caller = frame.f_back
+    if caller is not None and caller.f_code is ENTERED:  # what stands in front of `__enter__` while origins are noted
+        caller = caller.f_back
+    if frame.f_code.co_name not in ("__enter__", "__exit__") or caller is None:
         return True
-    return frame.f_back.f_code.co_filename.startswith(LIBRARY) or frame.f_lineno > _before_its_try(frame.f_code)
+    return caller.f_code.co_filename.startswith(LIBRARY) or frame.f_lineno > _before_its_try(frame.f_code)
 
 
 class Injector:

@@ -391,6 +391,8 @@ def test_requires_grad_cannot_be_deleted() -> None:
     x = leaf(pullback, [1.0])
     with pytest.raises(RuntimeError, match="requires_grad must be a bool, and cannot be deleted"):
         del x.requires_grad
+    with pullback.autograd.record_origins(), pytest.raises(RuntimeError, match="and cannot be deleted"):
+        del x.requires_grad
     assert x.requires_grad
 
 

@@ -39,6 +39,13 @@ def test_nor_at_any_instruction(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert [problem for problem in found if problem] == []
 
 
+def test_nor_while_origins_are_noted() -> None:
+    with pullback.autograd.record_origins():
+        found = list(wrong("modes_of_recording"))
+    assert len(found) > 20
+    assert [problem for problem in found if problem] == []
+
+
 # The injector, against planted faults ---------------------------------------------------------------------------------
 
 

@@ -259,43 +259,40 @@ class _Switches(threading.local):
     """Where the modes that are on in this thread were entered, and where `set_grad_enabled` was last called."""
 
     def __init__(self) -> None:
-        self.entered: list[Place | None] = []
+        self.entered: list[tuple[Mode, int, Place | None]] = []  # with how often the mode was on before
         self.called: Place | None = None
+
+    def forget(self) -> None:
+        """Forget the modes that are on no longer: looking for them leaves nothing to do when one is left."""
+        while self.entered and len(self.entered[-1][0]._before) <= self.entered[-1][1]:
+            self.entered.pop()
 
 
 _switches = _Switches()
 
 
 def _switched() -> Place | None:
-    return _switches.entered[-1] if _switches.entered else _switches.called
+    _switches.forget()
+    return _switches.entered[-1][2] if _switches.entered else _switches.called
 
 
 def _entering(enter: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(enter)
     def entered(self: Any) -> Any:
         if thread.modes.recording:
-            _switches.entered.append(_here())
+            _switches.forget()
+            _switches.entered.append((self, len(self._before), _here()))
         return enter(self)
 
     return entered
 
 
-def _leaving(leave: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(leave)
-    def left(self: Any, *exc: object) -> Any:
-        if thread.modes.recording and _switches.entered:
-            _switches.entered.pop()
-        return leave(self, *exc)
-
-    return left
-
-
 def _setting(init: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(init)
     def set_now(self: Any, mode: bool) -> None:
-        init(self, mode)
         if thread.modes.recording:
             _switches.called = _here()
+        init(self, mode)  # at the end: the mode is set when it returns
 
     return set_now
 
@@ -319,7 +316,7 @@ def _requiring(prop: Any) -> Any:
         if before is not value and thread.modes.recording:
             gradient_of(self).off = None if value else (_here(), "requires_grad")
 
-    return property(prop.fget, set_requires_grad, None, prop.__doc__)
+    return property(prop.fget, set_requires_grad, prop.fdel, prop.__doc__)
 
 
 def _marking(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -384,7 +381,6 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
     (FunctionNode, "mark_non_differentiable", _marking),
     (FunctionNode, "_run", _running),
     (Mode, "__enter__", _entering),
-    (Mode, "__exit__", _leaving),
     (set_grad_enabled, "__init__", _setting),
     (api, "execute", _executing),
 ]
