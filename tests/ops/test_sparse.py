@@ -824,10 +824,10 @@ def test_what_is_not_sparse_aware_is_refused_by_name() -> None:
         lambda: a.mean(),
         lambda: dense / a,
         lambda: a[:1],
-        lambda: pullback.stack([a, a]),
+        lambda: pullback.narrow(a, 0, 0, 1),
         lambda: np.cos(a),
         lambda: a.exp_(),
-        lambda: pullback.sin(a, out=a),
+        lambda: pullback.sin(a, out=pullback.ones(2, 3)),
     ):
         with pytest.raises(NotImplementedError, match=r"sparse tensor[^\0]*to_dense\(\)"):
             call()

@@ -61,7 +61,7 @@ from .reduce import (
 )
 from .shape import axes, channels, inplace_views, joining, rearranging, reshape, resizing, slices, splitting, strided
 from .signal import fft, stft, windows
-from .sparse import compressed, coo, namespace, pattern, sparse_operations
+from .sparse import compressed, coo, namespace, pattern, sparse_operations, sparse_places
 
 if _TYPE_CHECKING:
     from ..table.entry import NAMES, TABLE

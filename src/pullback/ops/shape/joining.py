@@ -63,6 +63,11 @@ def _joined_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
     return op.unchecked([level.lower(t) for t in tensors], dim % rank + 1)
 
 
+def _in_order(like: Any, shape: tuple[int, ...]) -> Any:
+    """Memory in the order of its axes, for what NumPy would lay out as its operands, and which would be copied then."""
+    return np.empty(shape, like.dtype)
+
+
 @joining(
     tensors=_cat_rule,
     batch=_joined_of_each,
@@ -79,7 +84,13 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     tensor([1, 2, 3])
     """
     try:
-        return np.concatenate(tensors, wrap_axis(dim, tensors[0].ndim))
+        first, axis = tensors[0], wrap_axis(dim, tensors[0].ndim)
+        if type(first) is not np.ndarray or first.flags.c_contiguous:
+            return np.concatenate(tensors, axis)
+        length = sum(a.shape[axis] for a in tensors)
+        return np.concatenate(
+            tensors, axis, out=_in_order(first, (*first.shape[:axis], length, *first.shape[axis + 1 :]))
+        )
     except (ValueError, IndexError):  # perhaps because of a tensor to skip; if not, raised below
         pass
     kept = [a for a in tensors if a.shape != (0,)] or list(tensors)
@@ -167,7 +178,10 @@ def stack(tensors: Any, dim: int = 0) -> Any:
                 "stack expects each tensor to be equal size", found=", ".join(str(list(a.shape)) for a in tensors)
             )
         )
-    return np.stack(tensors, axis=wrap_axis(dim, tensors[0].ndim + 1))
+    first, axis = tensors[0], wrap_axis(dim, tensors[0].ndim + 1)
+    if type(first) is not np.ndarray or first.flags.c_contiguous:
+        return np.stack(tensors, axis=axis)
+    return np.stack(tensors, axis, out=_in_order(first, (*first.shape[:axis], len(tensors), *first.shape[axis:])))
 
 
 # With axes added where needed ---------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ _OF_NO_VALUES = (
 )
 
 
-def _enter(*names: str) -> Callable[[_Function], _Function]:
+def enter(*names: str) -> Callable[[_Function], _Function]:
     def enter(function: _Function) -> _Function:
         function.__qualname__ = names[0]  # in Python's errors
         OPERATIONS.update(dict.fromkeys(names, function))
@@ -71,8 +71,8 @@ def ask(func: _Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     name, kwargs = func.__name__ if op is None else op.name, dict(kwargs or {})
     if name in _PASSED:
         return unasked(func, *args, **kwargs)
-    if kwargs.pop("out", None) is not None:
-        raise refused(f"{name}(out=...)")
+    if (out := kwargs.pop("out", None)) is not None:
+        return _written_out(name, out, ask(func, types, args, kwargs), (*args, *kwargs.values()))
     compute = OPERATIONS.get(name) or _OWN.get(name)
     if compute is None and op is not None and op.kind == "composite" and not _is_primitive(op):
         compute = op.forward
@@ -83,12 +83,15 @@ def ask(func: _Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     if compute is None:
         raise _refusal(name, op, args)
     if func.__name__.endswith("_") and not func.__name__.endswith("__"):
-        return _written(func, name, compute, args, kwargs)
+        return written(func, name, compute, args, kwargs)
     return compute(*args, **kwargs)
 
 
 _MIXED = frozenset(
-    "add addmm addmv cat div float_power floor_divide matmul mm mul mv nn.functional.linear pow sub to type_as".split()
+    (
+        "add addmm addmv cat div float_power floor_divide matmul mm mul mv nn.functional.linear pow stack sub to "
+        "type_as"
+    ).split()
 )
 """Operations whose first argument may be another one than a sparse tensor."""
 
@@ -107,20 +110,20 @@ def _refusal(name: str, op: Any, args: Any) -> RuntimeError:
     """The error of an operation that is not defined: of torch's type, which the layout decides."""
     for t in args:
         if op is not None and op.elementwise and isinstance(t, SparseTensor) and t.layout is not sparse_coo:
-            return _unsupported(name, t)
+            return unsupported(name, t)
     if name in ("reshape", "expand"):
         return RuntimeError(f"{name} is not implemented for sparse tensors.\n  What to do: call to_dense() first.")
     return refused(name)
 
 
-def _unsupported(name: str, t: Tensor) -> RuntimeError:
+def unsupported(name: str, t: Tensor) -> RuntimeError:
     return RuntimeError(
         f"{name}(): unsupported tensor layout: {t.layout.title}.\n"
         "  What to do: call to_dense() or to_sparse() first, or work on values()."
     )
 
 
-def _written(func: _Function, name: str, compute: _Function, args: Any, kwargs: Any) -> Tensor:
+def written(func: _Function, name: str, compute: _Function, args: Any, kwargs: Any) -> Tensor:
     """The in-place form: the result of `compute`, written into the first argument where nothing is recorded."""
     self, others = args[0], (*args[1:], *kwargs.values())
     if not isinstance(self, SparseTensor):
@@ -156,10 +159,30 @@ def _written(func: _Function, name: str, compute: _Function, args: Any, kwargs: 
     return self
 
 
+def _written_out(name: str, out: Any, found: Any, given: Any) -> SparseTensor:
+    """What was found, written into the sparse tensor `out`, which takes on its places."""
+    if not (isinstance(out, SparseTensor) and isinstance(found, SparseTensor)) or out.layout is not found.layout:
+        raise refused(f"{name}(out=...) with an out of another layout than the result")
+    if thread.modes.grad_enabled and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *given)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad.\n  What to do: leave out= away, or call it within pullback.no_grad()."
+        )
+    if not np.can_cast(found._data.dtype, out._data.dtype, "same_kind"):
+        raise RuntimeError(
+            f"{name}(): result type {found.dtype} can't be cast to the desired output type {out.dtype}.\n"
+            "  What to do: pass an out= of that dtype, or convert the operands first."
+        )
+    refuse_write(out, given)
+    out._data = found.clone().to(out.dtype)._data
+    out._bump()
+    return out
+
+
 # Elementwise ----------------------------------------------------------------------------------------------------------
 
 
-@_enter("to", "type_as")
+@enter("to", "type_as")
 def _to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A tensor with another dtype, or with that of another tensor."""
     args = tuple(a.dtype if isinstance(a, Tensor) else a for a in args)
@@ -182,7 +205,7 @@ for _name in "bfloat16 bool byte cdouble cfloat char double float half int long 
 def _of_each(name: str, other_than: Any, alone: bool, input: Any, *args: Any, **kwargs: Any) -> SparseTensor:
     """A function that maps 0 to 0, of each value; values at one place are summed first unless it is linear (alone)."""
     if other_than is not None and (input.layout is sparse_coo) is (other_than is sparse_coo):
-        raise refused(name) if input.layout is sparse_coo else _unsupported(name, input)
+        raise refused(name) if input.layout is sparse_coo else unsupported(name, input)
     values, pattern = (entries(input), pattern_of(input)) if alone else distinct(input)
     return sparse_at(TABLE[name].call(values, *args, **kwargs), pattern)
 
@@ -201,12 +224,12 @@ def _is_number(value: Any) -> bool:
     return not (value.ndim if isinstance(value, Tensor) else np.ndim(value))
 
 
-@_enter("div")
+@enter("div")
 def _quotient(input: Any, other: Any, *, rounding_mode: str | None = None) -> SparseTensor:
     """A sparse tensor in coordinate form, divided by a number."""
     for t in (input, other):
         if isinstance(t, SparseTensor) and t.layout is not sparse_coo:
-            raise _unsupported("div", t)
+            raise unsupported("div", t)
     if not isinstance(input, SparseTensor) or isinstance(other, SparseTensor) or not _is_number(other):
         if not isinstance(input, SparseTensor):
             raise refused("division by a sparse tensor")
@@ -221,7 +244,7 @@ def _quotient(input: Any, other: Any, *, rounding_mode: str | None = None) -> Sp
     return sparse_at(TABLE["div"].call(values, other, rounding_mode=rounding_mode), pattern)
 
 
-@_enter("floor_divide")
+@enter("floor_divide")
 def _floor_divide(input: Any, other: Any) -> SparseTensor:
     if isinstance(input, SparseTensor) and input.layout is sparse_coo and _is_number(other):
         values, pattern = distinct(input)
@@ -229,13 +252,13 @@ def _floor_divide(input: Any, other: Any) -> SparseTensor:
     raise refused("floor_divide")
 
 
-@_enter("pow")
+@enter("pow")
 def _power(input: Any, exponent: Any) -> SparseTensor:
     """A sparse tensor in coordinate form to the power of a number that is not 0."""
     return _to_the("pow", input, exponent)
 
 
-@_enter("float_power")
+@enter("float_power")
 def _float_power(input: Any, exponent: Any) -> SparseTensor:
     return _to_the("float_power", input, exponent)
 
@@ -243,7 +266,7 @@ def _float_power(input: Any, exponent: Any) -> SparseTensor:
 def _to_the(name: str, input: Any, exponent: Any) -> SparseTensor:
     for t in (input, exponent):
         if isinstance(t, SparseTensor) and t.layout is not sparse_coo:
-            raise _unsupported(name, t)
+            raise unsupported(name, t)
     if not isinstance(input, SparseTensor) or isinstance(exponent, Tensor):
         raise refused(f"{name} with an exponent that is a tensor")
     if exponent == 0:
@@ -255,18 +278,18 @@ def _to_the(name: str, input: Any, exponent: Any) -> SparseTensor:
     return sparse_at(TABLE[name].call(values, exponent), pattern)
 
 
-@_enter("add")
+@enter("add")
 def _add(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """The sum of two sparse tensors of one layout, or of a sparse and a dense one."""
     return _plus("add", input, other, alpha)
 
 
-@_enter("sub")
+@enter("sub")
 def _subtract(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """The difference of two tensors; compressed ones are refused, as in torch."""
     for t in (input, other):
         if isinstance(t, SparseTensor) and t.layout is not sparse_coo:
-            raise _unsupported("sub", t)
+            raise unsupported("sub", t)
     return _plus("sub", input, other, -alpha)
 
 
@@ -307,7 +330,7 @@ def _plus(name: str, input: Any, other: Any, alpha: Any) -> Tensor:
 # Along axes -----------------------------------------------------------------------------------------------------------
 
 
-@_enter("sum")
+@enter("sum")
 def _sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of all elements, or along one or several axes: sparse if a sparse axis is left."""
     values = entries(input) if dtype is None else entries(input).to(dtype)
@@ -334,7 +357,7 @@ def _sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: 
     return in_layout(sparse_at(values, Pattern(indices, size, False)).coalesce(), pattern.layout)
 
 
-@_enter("any")
+@enter("any")
 def _any(input: SparseTensor, *dim: Any) -> Tensor:
     """Whether an element is not 0."""
     if dim or input.layout is not sparse_coo:
@@ -342,7 +365,7 @@ def _any(input: SparseTensor, *dim: Any) -> Tensor:
     return distinct(input)[0].any()
 
 
-@_enter("norm")
+@enter("norm")
 def _norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Tensor:
     """The norm of all elements of a tensor in coordinate form, which is that of its values."""
     if input.layout is not sparse_coo or p == "nuc":
@@ -428,7 +451,7 @@ def _greatest(values: Tensor, line: Any, count: int) -> Tensor:
 # Parts ----------------------------------------------------------------------------------------------------------------
 
 
-@_enter("select")
+@enter("select")
 def _select(input: SparseTensor, dim: int, index: int) -> Tensor:
     """The part at one position of an axis: in coordinate form, dense if no sparse axis is left."""
     axis, n, pattern = wrap_axis(dim, input.ndim), input.sparse_dim(), pattern_of(input)
@@ -452,7 +475,7 @@ def _select(input: SparseTensor, dim: int, index: int) -> Tensor:
     )
 
 
-@_enter("__getitem__", "_subscript", "getitem")
+@enter("__getitem__", "_subscript", "getitem")
 def _subscript(input: SparseTensor, index: Any) -> Tensor:
     """`select` for each integer of a subscript of integers."""
     parts = index if isinstance(index, tuple) else (index,)
@@ -464,7 +487,7 @@ def _subscript(input: SparseTensor, index: Any) -> Tensor:
     return found
 
 
-@_enter("cat")
+@enter("cat")
 def _cat(tensors: Any, dim: int = 0) -> SparseTensor:
     """Sparse tensors in coordinate form one after the other along a sparse axis."""
     first = tensors[0]
@@ -475,7 +498,7 @@ def _cat(tensors: Any, dim: int = 0) -> SparseTensor:
                 "  What to do: call to_sparse() of it, or to_dense() of the others."
             )
         if t.layout is not sparse_coo:
-            raise _unsupported("cat", t)
+            raise unsupported("cat", t)
     axis = wrap_axis(dim, first.ndim)
     shapes = {(t.sparse_dim(), *t.shape[:axis], *t.shape[axis + 1 :]) for t in tensors}
     if len(shapes) > 1 or axis >= first.sparse_dim():
@@ -497,8 +520,8 @@ def _cat(tensors: Any, dim: int = 0) -> SparseTensor:
 # Like another ---------------------------------------------------------------------------------------------------------
 
 
-@_enter("zeros_like")
-def _zeros_like(input: SparseTensor, *, dtype: Any = None, requires_grad: bool = False, **place: Any) -> SparseTensor:
+@enter("zeros_like")
+def zeros_like(input: SparseTensor, *, dtype: Any = None, requires_grad: bool = False, **place: Any) -> SparseTensor:
     """A tensor without entries, of the same shape and layout."""
     values = entries(input.detach())[:0].clone()
     indices = np.empty((input.sparse_dim(), 0), np.int64)
@@ -506,7 +529,7 @@ def _zeros_like(input: SparseTensor, *, dtype: Any = None, requires_grad: bool =
     return in_layout(made, input.layout).requires_grad_(requires_grad)  # type: ignore[return-value]
 
 
-@_enter("full_like")
+@enter("full_like")
 def _full_like(
     input: SparseTensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False, **place: Any
 ) -> SparseTensor:
@@ -521,10 +544,10 @@ def _full_like(
 OPERATIONS["ones_like"] = lambda input, **options: _full_like(input, 1, **options)
 
 
-@_enter("empty_like")
+@enter("empty_like")
 def _empty_like(input: SparseTensor, **options: Any) -> SparseTensor:
     """A tensor of the same shape and layout: without entries in coordinate form, with any values if compressed."""
-    return _zeros_like(input, **options) if input.layout is sparse_coo else _full_like(input, 0, **options)
+    return zeros_like(input, **options) if input.layout is sparse_coo else _full_like(input, 0, **options)
 
 
 errors.doors(globals(), "log_softmax softmax")
