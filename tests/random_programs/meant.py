@@ -154,10 +154,10 @@ REASONS: dict[str, Reason] = {
     "under `vmap`, dtypes are promoted as for one element: torch counts the axis of the batch": lambda d: (
         d.does("vmap(") and d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs)
     ),
-    "what `repeat` and `tile` make of an inference tensor is no view: torch says so, and refuses to write to it": (
+    "what `repeat`, `tile` and `stack` make of an inference tensor is no view: torch takes it for one, and refuses": (
         lambda d: (
-            d.only_torch_refuses("A view was created in no_grad mode")
-            and d.does(".tile(", ".repeat(")
+            d.only_torch_refuses("A view was created in no_grad mode|Can't detach views")
+            and d.does(".tile(", ".repeat(", ".stack(")
             and d.text.count("inference_mode") > 0
         )
     ),
