@@ -44,15 +44,17 @@ def plain(value: Any, rounded: bool = True) -> Any:
     return value
 
 
-def outcome(program: Program, lib: ModuleType, rounded: bool = True) -> Any:
-    """What the program returns in one library, as plain values, or the type of what it raises."""
+def outcome(program: Program, lib: ModuleType, rounded: bool = True, said: bool = False) -> Any:
+    """What the program returns in one library, as plain values, or the type of what it raises, and if `said` the first
+    line of its message."""
     with warnings.catch_warnings():
         if lib is not pullback:
             warnings.simplefilter("ignore")
         try:
             found = program(lib)
         except Exception as error:
-            return ("raises", type(error).__name__)
+            message = str(error).partition("\n")[0][:160].rstrip()
+            return ("raises", type(error).__name__, *([message] if said else []))
     return plain(found, rounded)
 
 

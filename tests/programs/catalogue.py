@@ -52,7 +52,7 @@ class Case:
         """What the program comes to in a library, as plain values."""
         with getattr(self.module, "around", contextlib.nullcontext)(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=_SAID_BY_US)
-            return outcome(self.program, lib, rounded=False)
+            return outcome(self.program, lib, rounded=False, said=True)
 
     def answer(self) -> str:
         """The recorded answer, as text."""

@@ -14,6 +14,24 @@ MODULES = list(catalogue.modules())
 CASES = [case for module in MODULES for case in catalogue.cases(module)]
 ANSWERS = {module: answers.recorded(catalogue.file_of(module)) for module in MODULES}
 
+# Refused with an error of PyTorch's type, in words that share no phrase with PyTorch's. The list may shrink, not grow.
+IN_OUR_WORDS = frozenset(
+    """
+    checkpoint/selective:a_list_of_something_else data/loaders:stacked_by_place_and_by_name
+    data/loaders:nothing_stacked engine/anomaly:a_nan_of_the_forward_that_reaches_the_gradient
+    forward_ad/levels:exit_without_level forward_ad/levels:a_level_that_was_not_entered
+    forward_ad/with_reverse:a_jvp_that_returns_too_many forward_ad/with_reverse:a_jvp_of_another_shape
+    func/functions:function_with_jvp_of_another_shape func/functions:function_with_jvp_of_too_many
+    func/grad:grad_by_a_number func/stateless:functional_call_unknown_name
+    func/stateless:functional_call_tied_given_differently
+    functional/jacobian:jacobian_forward_create_graph functional/jacobian:jacobian_forward_without_vectorize
+    functional/jacobian:hessian_forward_create_graph functional/jacobian:hessian_forward_without_vectorize
+    function/function:complex_gradient_of_a_real_input nn/normalized_weights:no_steps
+    tensor/newcomer:integers_into_a_convolution vmap/axes:in_dims_none_only vmap/axes:tolist_inside
+    vmap/axes:numpy_inside
+    """.split()
+) | {"engine/backward:input without grad"}
+
 
 def _answer(case: Case) -> object:
     text = ANSWERS[case.module].get(case.name)
@@ -23,7 +41,11 @@ def _answer(case: Case) -> object:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_answers_as_torch_did(case: Case) -> None:
-    assert not answers.difference(case.outcome(pullback), _answer(case), case.tolerance)
+    ours, answer = case.outcome(pullback), _answer(case)
+    if case.id in IN_OUR_WORDS:  # it may leave the list once its message has words of PyTorch's
+        assert answers.difference(ours, answer)
+        ours = (*ours[:2], *answer[2:])  # type: ignore[index]
+    assert not answers.difference(ours, answer, case.tolerance)
 
 
 @pytest.mark.torch
@@ -45,7 +67,10 @@ def test_the_record_holds_each_program_once_as_it_is_written(module: ModuleType)
 
 
 def test_a_difference_is_found_and_named() -> None:
-    text = "(tensor([[1, 2.5], [nan, -0]], float64, requires_grad), {'a': [node('X'), 1, 1.0]}, raises(ValueError))"
+    text = (
+        "(tensor([[1, 2.5], [nan, -0]], float64, requires_grad), {'a': [node('X'), 1, 1.0]}, "
+        "raises(ValueError, 'expected a good word, found 3'))"
+    )
     answer = answers.read(text)
     assert not answers.difference(answer, answers.read(text.replace("2.5", "2.50000001")))
     for old, new in {
@@ -58,6 +83,7 @@ def test_a_difference_is_found_and_named() -> None:
         "1, 1.0": "1.0, 1.0",
         "1, 1.0]": "1, 1.0, 1]",
         "ValueError": "TypeError",
+        "a good word": "something else",
         "nan": "1",
     }.items():
         assert answers.difference(answers.read(text.replace(old, new)), answer), (old, new)

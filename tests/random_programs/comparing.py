@@ -81,6 +81,8 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
         mine, other = ours.refusals.get(number), theirs.refusals.get(number)
         if deliberate.refused_there(mine, other, program, step) or _constant_apart((mine, other), (ours, theirs), step):
             return between_libraries(program[:number] + program[number + 1 :])
+        if deliberate.both_fail(mine, other, step):
+            return between_libraries(program[:number] + program[number + 1 :])
         if ".grad_fn.register" in step.form and _other_node(step, ours, theirs):
             return between_libraries(program[:number] + program[number + 1 :])
         if mine is None is other and (apart := _other_layout(number, step, ours, theirs)):

@@ -145,8 +145,10 @@ REASONS: dict[str, Reason] = {
     "within transforms, `as_strided` sees a tensor as if it were contiguous": lambda d: (
         d.what.startswith(("values of", "gradients of")) and d.transforms and d.inside("as_strided(")
     ),
-    "the gradients of `layer_norm` cancel: in low precision, rounding is all that is left": lambda d: (
-        d.does("layer_norm(") and d.what.startswith("gradients of") and "float64, [" not in d.answers
+    "the gradients of `layer_norm` and `hypot` cancel: in low precision, rounding is all that is left": lambda d: (
+        (d.does("layer_norm(") or (d.does("hypot(") and "bfloat16" in d.answers))
+        and d.what.startswith("gradients of")
+        and "float64, [" not in d.answers
     ),
     "of two reasons to refuse a Function in forward mode, the missing jvp comes first": lambda d: (
         "you must implement the jvp" in d.ours and d.theirs.startswith("raises") and d.forward

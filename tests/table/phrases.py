@@ -101,14 +101,17 @@ IN_OUR_WORDS: dict[str, int] = {
 
 def has_phrase(ours: Exception, theirs: Exception) -> bool:
     """Whether our message has a run of words of torch's, or torch's is one of its parser of arguments."""
-    if type(theirs) is TypeError:
-        return True
+    return type(theirs) is TypeError or shared(str(ours), str(theirs))
+
+
+def shared(ours: str, theirs: str) -> bool:
+    """Whether our message has a run of words of torch's."""
     said, wanted = _words(ours), _words(theirs)
     length = min(LENGTH, len(wanted))
     runs = {tuple(said[i : i + length]) for i in range(len(said) - length + 1)}
     return any(tuple(wanted[i : i + length]) in runs for i in range(len(wanted) - length + 1))
 
 
-def _words(error: Exception) -> list[str]:
+def _words(message: str) -> list[str]:
     """The words of a message, without numbers, signs, and the place in C++."""
-    return re.findall(r"[a-z_']+", str(error).split("\nException raised")[0].lower())
+    return re.findall(r"[a-z_']+", message.split("\nException raised")[0].lower())

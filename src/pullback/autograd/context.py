@@ -255,7 +255,7 @@ class FunctionNode(Node):
         if not isinstance(grad, Tensor):
             raise RuntimeError(
                 f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; "
-                "expected a Tensor or None.\n"
+                f"expected Variable or None (got {type(grad).__name__}).\n"
                 "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
             )
         raise RuntimeError(

@@ -191,7 +191,9 @@ def _checked(primals: Any, tangents: Any) -> list[Tensor]:
         if p._data.shape != t._data.shape:
             raise RuntimeError(
                 errors.message(
-                    "jvp()", expected=f"a tangent of shape {list(p._data.shape)}", found=f"{list(t._data.shape)}"
+                    "jvp(): Trying to set a forward gradient that has a different size than that of the primal",
+                    expected=f"a tangent of shape {list(p._data.shape)}",
+                    found=f"{list(t._data.shape)}",
                 )
             )
     return directions

@@ -94,7 +94,13 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if found is None:
         raise RuntimeError("Trying to exit a forward AD level but there was no dual level that was entered.")
     if level not in (None, 0):
-        raise RuntimeError(errors.message("exit_dual_level()", expected="level 0", found=str(level)))
+        raise RuntimeError(
+            errors.message(
+                "exit_dual_level(): Trying to exit a forward AD level that was not the last one that was created",
+                expected="level 0",
+                found=str(level),
+            )
+        )
     found.__exit__()
 
 

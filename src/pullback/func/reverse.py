@@ -270,7 +270,7 @@ def _is_closed(node: Node) -> bool:
 
 def _not_to_differentiate_by(value: Any, name: str) -> str:
     return errors.message(
-        f"{name}()",
+        f"{name}(): only Tensors of floating point dtype can require gradients",
         expected="floating point or complex Tensors to differentiate by",
         found=errors.describe(value),
         do="convert it, or choose other arguments with argnums",

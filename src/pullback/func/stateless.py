@@ -51,7 +51,9 @@ def functional_call(
         missing, extra = sorted(set(places) - set(given)), sorted(set(given) - set(places))
         raise RuntimeError(
             errors.message(
-                "functional_call(strict=True)", expected=f"all names; missing {missing}", found=f"also {extra}"
+                f"Error(s) in reparametrizing for {type(module).__name__}: functional_call(strict=True)",
+                expected=f"all names; missing {missing}",
+                found=f"also {extra}",
             )
         )
     if tie_weights:

@@ -268,7 +268,8 @@ class Tensor(Methods):
                 raise RuntimeError(errors.message(said, do=todo))
             if value._data.shape != self._data.shape:
                 raise RuntimeError(
-                    errors.message("assigned grad", expected=errors.describe(self), found=errors.describe(value))
+                    f"attempting to assign a gradient of size '{list(value._data.shape)}' to a tensor of size "
+                    f"'{list(self._data.shape)}'. Please ensure that the gradient and the tensor are the same size."
                 )
         self._grad = value
 

@@ -86,7 +86,7 @@ def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> 
 def _of_two_dtypes(input: Tensor, other: Tensor) -> Exception:
     return refuse(
         "linear",
-        f"input, weight and bias of one dtype, {input.dtype}",
+        f"input, weight and bias of one dtype, {input.dtype} (mat1 and mat2 must have the same dtype)",
         errors.describe(other),
         f"convert the input, as x.to({other.dtype})",
     )
