@@ -395,9 +395,8 @@ MUTATIONS = [
              "if isinstance(v, Tensor) else v",
              _P + "graph/shared"),
     Mutation("saved: pack hooks see recording on",
-             "return within(thread.modes, {\"pack_hooks\": (), \"grad_enabled\": False, \"watch\": watch}, work, "
-             "*args)",
-             "return within(thread.modes, {\"pack_hooks\": (), \"watch\": watch}, work, *args)",
+             "self._held = unwatched(pack, given, grad_enabled=False)",
+             "self._held = unwatched(pack, given)",
              _P + "graph/shared"),
     Mutation("saved: the outermost pair of hooks",
              "pack, unpack = modes.pack_hooks[-1]",
