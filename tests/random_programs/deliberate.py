@@ -110,7 +110,7 @@ def refused_there(ours: Any, theirs: Any, program: Program, step: Step | None = 
 
 
 def both_fail(ours: Any, theirs: Any, step: Step) -> bool:
-    """Whether a pass ends in the same error in both. Here it changes no `.grad`; in torch, those that it came to first."""
+    """Whether a pass ends in the same error in both. Here it changes no `.grad`; in torch, those it came to first."""
     refused = isinstance(ours, Refusal) and isinstance(theirs, Refusal)
     return refused and ".backward(" in step.form and all(_WRITTEN.search(r.message) for r in (ours, theirs))
 

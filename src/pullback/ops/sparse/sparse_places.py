@@ -137,4 +137,4 @@ def _copied(self: SparseTensor, src: Any, non_blocking: bool = False) -> Tensor:
     return written(SparseTensor.copy_, "clone", lambda t, src: in_layout(src, t.layout).to(t.dtype), (self, src), {})
 
 
-SparseTensor.zero_, SparseTensor.copy_ = _zero, _copied  # type: ignore[method-assign]
+SparseTensor.zero_, SparseTensor.copy_ = _zero, _copied  # type: ignore[method-assign, assignment]
