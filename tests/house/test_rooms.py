@@ -16,6 +16,7 @@ import pytest
 
 import pullback
 from pullback.ops import NAMES, TABLE
+from pullback.ops.sparse.coo import SparseTensor
 from pullback.tensor.tensor import NUMPY
 
 PACKAGE = Path(pullback.__file__).parent
@@ -53,7 +54,8 @@ def published() -> Iterator[Any]:
         yield from names.values()
     for place in (pullback, pullback.sparse, pullback.nn.functional):
         yield from (getattr(place, name) for name in dir(place))
-    yield from (inspect.getattr_static(pullback.Tensor, name) for name in dir(pullback.Tensor))
+    for kind in (pullback.Tensor, SparseTensor):
+        yield from (inspect.getattr_static(kind, name) for name in dir(kind))
 
 
 def _files(room: str) -> list[str]:

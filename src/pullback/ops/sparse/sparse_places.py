@@ -5,6 +5,7 @@ What moves or picks entries computes with their values by ordinary operations, s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -137,4 +138,6 @@ def _copied(self: SparseTensor, src: Any, non_blocking: bool = False) -> Tensor:
     return written(SparseTensor.copy_, "clone", lambda t, src: in_layout(src, t.layout).to(t.dtype), (self, src), {})
 
 
-SparseTensor.zero_, SparseTensor.copy_ = _zero, _copied  # type: ignore[method-assign, assignment]
+_METHODS: dict[str, Callable[..., Tensor]] = {"zero_": _zero, "copy_": _copied}
+for _name, _method in _METHODS.items():
+    setattr(SparseTensor, _name, errors.door(_method, _name, method=True))
