@@ -845,7 +845,7 @@ def range(start: Any, end: Any, step: Any = ..., *, dtype: Any = ..., out: Any =
     """The numbers from `start` to `end`, both included. Deprecated in torch, since Python's range excludes its end."""
 def ravel(input: Any) -> Tensor:
     """All elements in one contiguous row; a view if the memory is already in this order."""
-def real(input: Any) -> Tensor:
+def real(input: Any, *, out: Any = ...) -> Tensor:
     """The real part, a view; a real tensor itself."""
 def reciprocal(input: Any, *, out: Any = ...) -> Tensor:
     """``1 / input``."""

@@ -229,6 +229,6 @@ def test_types_that_were_admitted_are_noted_and_those_of_users_are_not() -> None
     for k in (1, True, np.int64(1), Mine(), "x"):
         with contextlib.suppress(TypeError):
             x.rot90(k, (0, 1))
-    places = {types[1] for types in noted}
+    places = {types[1] for types in noted if len(types) > 1}
     assert int in places
     assert not places & {bool, np.int64, Mine, str}

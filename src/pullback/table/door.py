@@ -90,7 +90,7 @@ def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[
     lasting = all(t.__module__.partition(".")[0] in _LASTING for t in types if isinstance(t, type))
     given = list(zip(op.public[: op.places], args, strict=False))
     for place, (name, value) in enumerate((*given, *kwargs.items())):
-        kind = op.kinds.get(name) or op.kinds.get(SPELLINGS.get(name, name))
+        kind = op.kinds.get(name if name in op.public else SPELLINGS.get(name, name))
         if kind is None or kind.of_type(value):
             continue
         lasting = False

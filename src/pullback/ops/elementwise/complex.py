@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
-from ...table.entry import METHODS, composite, elementwise, front, linear, special, titled
+from ...table.entry import METHODS, composite, elementwise, linear, special, titled
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
@@ -27,28 +27,25 @@ _COMPLEX = [S(V([0j, 1 + 2j, -3j], "complex128")), S(V([[1 + 2j], [0.5j]], "comp
 @linear(
     node="SelectBackward0",
     saved={"index": lambda: 0},
-    numpy={np.real: lambda val: real(val)},
     method=False,
-    out=False,
     view=True,
-    front=True,
-    name="real",
     batch="leading",
     input=lambda g: g,
-    samples=lambda: [*unary(), *_COMPLEX],
-    refused=NO_UNARY,
 )
 def _real(input: Any) -> Any:
     return np.real(input)
 
 
-@front(_real)
-def real(input: Any) -> Tensor:
+@composite(
+    numpy={np.real: lambda val: real(val)},
+    method=False,
+    out=False,
+    samples=lambda: [*unary(), *_COMPLEX],
+    refused=NO_UNARY,
+)
+def real(input: Tensor) -> Tensor:
     """The real part, a view; a real tensor itself."""
-    if isinstance(input, Tensor) and input._data.dtype.kind != "c":
-        return input
-    found: Tensor = _real(input)
-    return found
+    return _real(input) if input.is_complex() else input
 
 
 @linear(

@@ -85,7 +85,8 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
     strides = _strides(name, shape, format or contiguous_format)
     if t._data.shape == shape and (format is None or t.stride() == strides):
         return t
-    length = geometry_of(t)[1] + math.prod(shape)
+    offset = geometry_of(t)[1]
+    length = offset + math.prod(shape)
     memory = _memory(t._data)
     if not memory.size:  # no elements to keep or to share
         t._bump()
@@ -95,7 +96,7 @@ def _resized(name: str, t: Tensor, shape: tuple[int, ...], format: memory_format
         return t
     if length > memory.size:
         _grow(t, length)
-    return _as_strided_(t, shape, strides)
+    return _as_strided_(t, shape, strides, offset)
 
 
 @method("resize_", named=True)
