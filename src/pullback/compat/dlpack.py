@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import errors
 from ..ops.make.from_data import from_dlpack
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, need_tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -23,8 +23,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     >>> from_dlpack(to_dlpack(pullback.tensor([1.0, 2.0])))
     tensor([1., 2.])
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(errors.message("to_dlpack()", expected="a Tensor", found=errors.describe(tensor)))
+    need_tensor("to_dlpack()", tensor)
     return tensor.__dlpack__()
 
 

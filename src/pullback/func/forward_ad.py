@@ -20,7 +20,7 @@ from ..interpreters.dual import Dual, Jvp, fitting
 from ..table.levels import inner
 from ..tensor.memory import INFERENCE, Payload
 from ..tensor.modes import restoring, thread
-from ..tensor.tensor import Lifted, Tensor, wrap
+from ..tensor.tensor import Lifted, Tensor, need_tensor, wrap
 
 __all__ = [
     "UnpackedDualTensor",
@@ -184,8 +184,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
     """The primal and the tangent of a dual tensor; the tangent is None if there is none."""
-    if not isinstance(tensor, Tensor):
-        raise TypeError(errors.message("unpack_dual()", expected="a Tensor", found=errors.describe(tensor)))
+    need_tensor("unpack_dual()", tensor)
     found = _current()
     if found is None:
         return UnpackedDualTensor(tensor, None)

@@ -24,7 +24,7 @@ from ..errors import describe, message
 from ..ops.sparse.coo import SparseArray
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.printing import count_of_bytes as size
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, need_tensor
 
 
 @dataclass(frozen=True)
@@ -244,8 +244,7 @@ def memory(loss: Tensor) -> GraphMemory:
     by shape                                          count      holds      frees
     float32[256]                                          2    2.0 KiB    2.0 KiB
     """
-    if not isinstance(loss, Tensor):
-        raise TypeError(message("memory(): argument loss", expected="a Tensor", found=describe(loss)))
+    need_tensor("memory(): argument loss", loss)
     edge = loss._edge or loss._leaf
     if not loss._requires_grad or edge is None:
         raise RuntimeError(

@@ -19,7 +19,7 @@ from .. import errors
 from ..autograd.grad_mode import no_grad
 from ..ops.make.random import Generator, rand, randn
 from ..tensor import dtypes
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.tensor import Tensor, need_tensor, wrap
 
 __all__ = [
     "calculate_gain",
@@ -99,7 +99,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 def _fill(name: str, tensor: Any, value: float) -> Tensor:
     with no_grad():
-        return _checked(name, tensor).fill_(value)
+        return need_tensor(f"{name}()", tensor).fill_(value)
 
 
 def eye_(tensor: Tensor) -> Tensor:
@@ -141,7 +141,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
     if a > b:
         raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={a} > to={b}")
     with no_grad():
-        return _checked("uniform_", tensor).uniform_(a, b, generator=generator)
+        return need_tensor("uniform_()", tensor).uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -149,7 +149,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
     with no_grad():
-        return _checked("normal_", tensor).normal_(mean, std, generator=generator)
+        return need_tensor("normal_()", tensor).normal_(mean, std, generator=generator)
 
 
 def trunc_normal_(
@@ -165,7 +165,7 @@ def trunc_normal_(
     Values outside are drawn again; if most would lie outside, they are drawn uniformly from [a, b] and kept with a
     probability in proportion to the density. RuntimeError if `std` is not positive, or a > b.
     """
-    _checked("trunc_normal_", tensor)
+    need_tensor("trunc_normal_()", tensor)
     if not (0 < std < math.inf and a <= b and math.isfinite(mean)):
         found = f"mean={mean}, std={std}, a={a}, b={b}"
         raise RuntimeError(errors.message("trunc_normal_()", expected="a finite mean, std > 0 and a <= b", found=found))
@@ -244,7 +244,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     A tensor of more dimensions is read as a matrix with ``shape[0]`` rows. The matrix is the Q of a random one, with
     signs that make its distribution uniform (Mezzadri, 2007).
     """
-    if _checked("orthogonal_", tensor).ndim < 2:
+    if need_tensor("orthogonal_()", tensor).ndim < 2:
         raise ValueError(_dimensions("orthogonal_", tensor, "2 or more dimensions"))
     if not tensor.numel():
         return tensor
@@ -279,14 +279,8 @@ def _write(tensor: Tensor, values: np.ndarray[Any, Any]) -> Tensor:
         return tensor.copy_(wrap(values))
 
 
-def _checked(name: str, tensor: Any) -> Any:
-    if not isinstance(tensor, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(tensor)))
-    return tensor
-
-
 def _refuse_all_but(name: str, tensor: Any, dims: tuple[int, ...], words: str) -> None:
-    if _checked(name, tensor).ndim not in dims:
+    if need_tensor(f"{name}()", tensor).ndim not in dims:
         raise ValueError(_dimensions(name, tensor, words))
 
 
@@ -306,13 +300,13 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def _xavier_std(name: str, tensor: Any, gain: float) -> float:
-    fans = sum(_calculate_fan_in_and_fan_out(_checked(name, tensor)))
+    fans = sum(_calculate_fan_in_and_fan_out(need_tensor(f"{name}()", tensor)))
     return gain * math.sqrt(2 / fans) if fans else 0.0
 
 
 def _kaiming_std(name: str, tensor: Any, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation; None for an empty tensor, which needs no values."""
-    if not _checked(name, tensor).numel():
+    if not need_tensor(f"{name}()", tensor).numel():
         warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=errors.callers_level())
         return None
     modes = ("fan_in", "fan_out")

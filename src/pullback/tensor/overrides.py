@@ -21,7 +21,7 @@ from typing import Any, Self
 from .. import errors
 from .modes import LEVELS, Count, thread, within
 from .nested import instances
-from .tensor import Lifted, Tensor, wrap_as
+from .tensor import Lifted, Tensor, need_tensor, wrap_as
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -328,8 +328,7 @@ def _as_subclass(self: Tensor, cls: type[Tensor]) -> Tensor:
 def _make_subclass(cls: type[Tensor], data: Tensor, require_grad: bool = False) -> Tensor:
     """A leaf of that class on the memory of `data`, outside its graph."""
     _check_class(cls)
-    if not isinstance(data, Tensor):
-        raise TypeError(errors.message("_make_subclass()", expected="a Tensor", found=errors.describe(data)))
+    need_tensor("_make_subclass()", data)
     made = wrap_as(cls, data._data)
     made._version_of = data._share_version()
     made.requires_grad = require_grad

@@ -581,6 +581,13 @@ def is_tracked(t: Tensor) -> bool:
     return t._requires_grad or (isinstance(t, Lifted) and t._data.requires_grad)
 
 
+def need_tensor(where: str, value: Any) -> Tensor:
+    """`value`, an argument of a function outside the table; TypeError if it is no Tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(errors.message(where, expected="a Tensor", found=errors.describe(value)))
+    return value
+
+
 def extend(attributes: Mapping[str, Any]) -> None:
     """Add attributes defined in other files to the class Tensor: its only way to get any.
 

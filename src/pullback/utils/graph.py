@@ -17,7 +17,7 @@ from ..autograd.roots import GradientEdge
 from ..autograd.saved import changed, unwatched
 from ..tensor.memory import KEEPERS
 from ..tensor.modes import Setting, thread
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Tensor, need_tensor
 
 __all__ = [
     "GradientEdge",
@@ -44,8 +44,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
     >>> pullback.autograd.graph.get_gradient_edge(x * 2).node.name()
     'MulBackward0'
     """
-    if not isinstance(tensor, Tensor):
-        raise TypeError(errors.message("get_gradient_edge()", expected="a Tensor", found=errors.describe(tensor)))
+    need_tensor("get_gradient_edge()", tensor)
     if not tensor._requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
     edge = edge_of(tensor)

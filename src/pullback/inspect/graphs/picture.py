@@ -10,7 +10,7 @@ from typing import Any
 from ... import errors
 from ...diagnose.places import user_frames
 from ...nn import Module
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, need_tensor
 from . import names as naming
 from .description import Description, collect
 from .page import page
@@ -62,8 +62,7 @@ def graph(
     w (leaf)  (above)
     3 nodes, 1 leaf, 16 B saved
     """
-    if not isinstance(loss, Tensor):
-        raise TypeError(errors.message("graph(): argument loss", expected="a Tensor", found=errors.describe(loss)))
+    need_tensor("graph(): argument loss", loss)
     if not loss.requires_grad:
         raise RuntimeError(
             errors.message(

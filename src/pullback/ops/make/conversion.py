@@ -16,7 +16,7 @@ from ...tensor import dtypes
 from ...tensor.arrays import repeats
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, need_tensor
 
 Order = str | tuple[int, ...]
 """The order of axes in memory: NumPy's letter for it, or the axes, the one with the largest stride first."""
@@ -288,8 +288,7 @@ def view_as_dtype(input: Any, dtype: Any) -> Any:
 @method("type_as", named=True)
 def _type_as(self: Tensor, other: Tensor) -> Tensor:
     """The tensor with the dtype of `other`."""
-    if not isinstance(other, Tensor):
-        raise TypeError(errors.message("type_as()", expected="a Tensor", found=errors.describe(other)))
+    need_tensor("type_as()", other)
     return to(self, other)
 
 
@@ -325,18 +324,12 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
 
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element is not 0; RuntimeError if there is not exactly one."""
-    return bool(_tensor("is_nonzero", input))
+    return bool(need_tensor("is_nonzero()", input))
 
 
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype has negative numbers."""
-    return _tensor("is_signed", input).dtype.is_signed
-
-
-def _tensor(name: str, input: Any) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
-    return input
+    return need_tensor("is_signed()", input).dtype.is_signed
 
 
 for _question in (is_nonzero, is_signed):

@@ -13,18 +13,12 @@ from ...table.entry import METHODS, alias
 from ...table.writing import refuse_write
 from ...tensor import dtypes
 from ...tensor.overrides import by_first_argument
-from ...tensor.tensor import Tensor, is_tracked, wrap
+from ...tensor.tensor import Tensor, is_tracked, need_tensor, wrap
 from .conversion import to
 from .of_size import factory, or_default, sizes_of
 from .random import drawn, exponential, extremes, integer_range, integers, need_kind, standard_normal, uniform, whole
 
 Array = np.ndarray[Any, Any]
-
-
-def _need_tensor(name: str, input: Any) -> Tensor:
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
-    return input
 
 
 def _finished(name: str, made: Tensor, input: Tensor, out: Any) -> Tensor:
@@ -133,8 +127,8 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     >>> pullback.bernoulli(pullback.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    _need_tensor("bernoulli", input)
-    dtype = input._data.dtype if out is None else _need_tensor("bernoulli", out)._data.dtype
+    need_tensor("bernoulli()", input)
+    dtype = input._data.dtype if out is None else need_tensor("bernoulli()", out)._data.dtype
     if p is None:
         made = _coins_of(input, dtype, generator)
     else:
@@ -152,7 +146,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     >>> pullback.poisson(pullback.zeros(2))
     tensor([0., 0.])
     """
-    dtype = _need_tensor("poisson", input)._data.dtype
+    dtype = need_tensor("poisson()", input)._data.dtype
     need_kind("poisson", dtype, "fV")
 
     def sample(stream: np.random.Generator, shape: tuple[int, ...], rate: Array) -> Any:
@@ -178,7 +172,7 @@ def multinomial(
     tensor([[1, 1, 1],
             [0, 0, 0]])
     """
-    shape, dtype = _need_tensor("multinomial", input)._data.shape, input._data.dtype
+    shape, dtype = need_tensor("multinomial()", input)._data.shape, input._data.dtype
     need_kind("multinomial", dtype, "fV", RuntimeError)
     if len(shape) not in (1, 2):
         raise RuntimeError(errors.message("multinomial()", expected="one or two dimensions", found=str(list(shape))))

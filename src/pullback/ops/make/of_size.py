@@ -23,7 +23,7 @@ from ...tensor import dtypes
 from ...tensor.arrays import sizes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, chosen, dispatch, overriding
-from ...tensor.tensor import NUMPY, Lifted, Tensor, wrap
+from ...tensor.tensor import NUMPY, Lifted, Tensor, need_tensor, wrap
 from .conversion import laid_out, order_of
 from .from_data import finish, fitting
 
@@ -232,8 +232,7 @@ def _like(fill: Callable[..., Any], input: Tensor, value: Any, dtype: Any, memor
 
     If `input` belongs to a transform, so does the result, at the same level.
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message("..._like()", expected="a Tensor", found=errors.describe(input)))
+    need_tensor(f"{fill.__name__}()", input)
     order, data = order_of(memory_format, input), input._data
     found = data.dtype if dtype is None else dtypes.to_numpy(dtype)
     rest = () if value is None else (fitting(np.asarray(value), found),)

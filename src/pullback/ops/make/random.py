@@ -21,7 +21,7 @@ from ...interpreters.batched import Vmap
 from ...table.entry import alias
 from ...tensor import dtypes
 from ...tensor.modes import thread
-from ...tensor.tensor import Lifted, Tensor, wrap
+from ...tensor.tensor import Lifted, Tensor, need_tensor, wrap
 from .conversion import laid_out, order_of
 from .of_size import factory, or_default, sizes_of
 
@@ -394,8 +394,7 @@ def randperm(n: Any, *, generator: Any = None, dtype: Any = None) -> Any:
 
 def _like(name: str, input: Any, dtype: Any, draw: Callable[..., Tensor], kinds: str, memory_format: Any) -> Tensor:
     """Numbers from `draw` with the shape of `input`, its order of axes, and its dtype unless one is given."""
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
+    need_tensor(f"{name}()", input)
     data = input._data
     found = data.dtype if dtype is None else dtypes.to_numpy(dtype)
     need_kind(name, found, kinds)

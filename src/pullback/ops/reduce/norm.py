@@ -271,8 +271,6 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     tensor([[0.6000, 0.8000],
             [0.3000, 0.4000]])
     """
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message("renorm()", expected="a Tensor", found=errors.describe(input)))
     axis = wrap_axis(dim, input.ndim)
     if not p > 0:
         raise RuntimeError(

@@ -152,7 +152,7 @@ def _cumprod_rule(g: Any, input: Any, dim: Any) -> Any:
 
 
 def _check_cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Any:
-    found = cast_first("cumprod", input, dtype)
+    found = cast_first(input, dtype)
     _refuse_bool("cumprod", found, found._data.dtype)
     return found, dim
 

@@ -233,10 +233,8 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
 # Products -------------------------------------------------------------------------------------------------------------
 
 
-def cast_first(name: str, input: Tensor, dtype: Any) -> Tensor:
+def cast_first(input: Tensor, dtype: Any) -> Tensor:
     """The factors of a product: `input` in the requested dtype, or in the dtype of a sum."""
-    if not isinstance(input, Tensor):
-        raise TypeError(errors.message(f"{name}()", expected="a Tensor", found=errors.describe(input)))
     return to(input, accumulator(input._data, dtype))
 
 
@@ -299,7 +297,7 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
 def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     if isinstance(dim, (tuple, list)):
         raise TypeError(errors.message("prod()", expected="one dim", found=str(dim), do="call prod once for each axis"))
-    given = cast_first("prod", input, dtype), dim, keepdim
+    given = cast_first(input, dtype), dim, keepdim
     return given if dim is None else Titled("ProdBackward1", given)
 
 

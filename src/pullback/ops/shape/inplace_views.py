@@ -17,7 +17,7 @@ from ...table.entry import alias, method
 from ...table.writing import refuse_turn
 from ...tensor.memory import INFERENCE, View
 from ...tensor.modes import thread
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Tensor, need_tensor, wrap
 from .axes import t as _t
 from .axes import transpose
 from .reshape import reshape, squeeze, unsqueeze
@@ -133,8 +133,7 @@ def _set_(
     """Use the memory of `source` from now on, with its shape or the given one; without a source, no memory."""
     if source is None:
         source = wrap(np.empty(0, self._data.dtype))
-    if not isinstance(source, Tensor):
-        raise TypeError(errors.message("set_()", expected="a Tensor", found=errors.describe(source)))
+    need_tensor("set_()", source)
     if source._data.dtype != self._data.dtype:
         raise RuntimeError(
             errors.message("Could not set tensor", expected=f"memory of {self.dtype}", found=str(source.dtype))

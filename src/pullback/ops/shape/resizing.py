@@ -16,7 +16,7 @@ from ...table.entry import alias, method
 from ...table.writing import refuse_turn
 from ...tensor.arrays import refuse_size, sizes
 from ...tensor.modes import thread
-from ...tensor.tensor import Lifted, Tensor, wrap
+from ...tensor.tensor import Lifted, Tensor, need_tensor, wrap
 from ..make.conversion import (
     channels_last,
     channels_last_3d,
@@ -116,8 +116,7 @@ def _resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
 @method("resize_as_", named=True)
 def _resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor; with `preserve_format`, also to its memory format."""
-    if not isinstance(the_template, Tensor):
-        raise TypeError(errors.message("resize_as_()", expected="a Tensor", found=errors.describe(the_template)))
+    need_tensor("resize_as_()", the_template)
     order_of(memory_format)
     if memory_format is preserve_format:
         formats = (contiguous_format, channels_last, channels_last_3d)
