@@ -114,10 +114,10 @@ class dims:  # noqa: N801 - written as a fact in an entry
 
 
 def _called(op: Op, given: dict[str, Any]) -> Any:
-    """Call the operation with arguments by their names."""
-    places = len(op.params) - len(op.keyword_only)
+    """Call the operation with arguments by their names; a keyword-only one that is None was left out."""
     values = [given[name] for name in op.params]
-    return op.unchecked(*values[:places], **dict(zip(op.keyword_only, values[places:], strict=True)))
+    named = dict(zip(op.keyword_only, values[op.places :], strict=True))
+    return op.unchecked(*values[: op.places], **{name: v for name, v in named.items() if v is not None})
 
 
 class by_positions:  # noqa: N801 - written as a fact in an entry

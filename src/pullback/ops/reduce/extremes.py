@@ -155,7 +155,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any,
     """
     axis = None if dim is None else wrap_axis(dim, input.ndim)
     refuse_extreme("aminmax", input, () if dim is None else dim)
-    where: Any = {"axis": axis if input.ndim else None, "keepdims": bool(keepdim)}  # None where vmap leaves it out
+    where: Any = {"axis": axis if input.ndim else None, "keepdims": keepdim}
     return AminmaxResult(np.minimum.reduce(input, **where), np.maximum.reduce(input, **where))
 
 
