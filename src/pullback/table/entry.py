@@ -420,9 +420,8 @@ def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any
     op.defaults, op.keyword_only, op.places = defaults, keyword_only, len(params) - len(keyword_only)
     if about.checks is None and kind != "composite":
         declared = kinds_of(getattr(forward, "__annotations__", {}), params, about.truths)
-        op.kinds = {
-            name: found for name, found in declared.items() if found.words != "Tensor"
-        }  # its call looks at those
+        # its call looks at the tensors
+        op.kinds = {name: found for name, found in declared.items() if found.words != "Tensor"}
     return op
 
 
