@@ -115,9 +115,8 @@ class dims:  # noqa: N801 - written as a fact in an entry
 
 def _called(op: Op, given: dict[str, Any]) -> Any:
     """Call the operation with arguments by their names; a keyword-only one that is None was left out."""
-    values = [given[name] for name in op.params]
-    named = dict(zip(op.keyword_only, values[op.places :], strict=True))
-    return op.unchecked(*values[: op.places], **{name: v for name, v in named.items() if v is not None})
+    named = {name: given[name] for name in op.keyword_only if given[name] is not None}
+    return op.unchecked(*[given[name] for name in op.params if name not in op.keyword_only], **named)
 
 
 class by_positions:  # noqa: N801 - written as a fact in an entry
