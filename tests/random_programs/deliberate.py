@@ -347,6 +347,13 @@ def _(case: Case) -> bool:
     return not case.step.mode and case.t.is_inference() and case.form.startswith(("{0}.clone", "{0}.sum"))
 
 
+@reason(
+    "an inference tensor that got a place in the graph from a Function: torch's kernels do not record it, and lose it"
+)
+def _(case: Case) -> bool:
+    return any(t.is_inference() and t.requires_grad for t in (case.t, case.u))
+
+
 @reason("there is no complex32")
 def _(case: Case) -> bool:
     names = [str(t.dtype) for t in (case.t, case.u)]
