@@ -27,6 +27,7 @@ from ..table.operands import check_matrix
 from ..table.results import result_type
 from ..table.samples import A as M
 from ..table.samples import Differs, S, Sample, V
+from ..tensor.arrays import zeros_beside
 from ..tensor.tensor import Tensor
 
 SlogdetResult = result_type("slogdet", "sign", "logabsdet")
@@ -161,7 +162,7 @@ def geqrf(input: Any) -> tuple[Any, Any]:
     """
     *batch, m, n = input.shape
     if not input.size:
-        return GeqrfResult(np.copy(input), np.zeros((*batch, min(m, n)), input.dtype))
+        return GeqrfResult(np.copy(input), zeros_beside(input, (*batch, min(m, n))))
     found, tau = np.linalg.qr(input, "raw")
     return GeqrfResult(np.swapaxes(found, -1, -2), tau)
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor.protocol import on_arrays
+
 Array = np.ndarray[Any, Any]
 
 _BLOCK = 32
@@ -23,6 +25,7 @@ def _count(a: Array) -> int:
 # Triangular systems ---------------------------------------------------------------------------------------------------
 
 
+@on_arrays
 def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Array:
     """X with ``a X = b``. Only one triangle of `a` is read, and with `unit` its diagonal is taken to be 1.
 
@@ -63,6 +66,7 @@ def _substituted(a: Array, b: Array, unit: bool) -> Array:
 # LU factors -----------------------------------------------------------------------------------------------------------
 
 
+@on_arrays
 def lu(a: Array) -> tuple[Array, Array, Array]:
     """The LU factors of matrices with rows exchanged, as LAPACK's getrf gives them.
 
@@ -125,6 +129,7 @@ def _factor_columns(stack: Array, pivots: Array, start: int, stop: int) -> None:
 # Cholesky factors -----------------------------------------------------------------------------------------------------
 
 
+@on_arrays
 def cholesky(a: Array) -> tuple[Array, Array]:
     """The lower triangular L with ``a = L L^H``, and 0. Without such an L: zeros from some column on, and the order of
     the leading minor that is not positive. Only the lower triangle of `a` is read.
@@ -187,6 +192,7 @@ _PADE: dict[int, tuple[float, float, list[float]]] = {
 }
 
 
+@on_arrays
 def exponential(a: Array) -> Array:
     """The exponential of matrices, by scaling and squaring; NaN where an element is not finite."""
     n = a.shape[-1]

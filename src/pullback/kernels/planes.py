@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ..tensor.adding import summing
+from ..tensor.protocol import on_arrays
 from .sliding import Array, Ints
 
 
@@ -24,6 +25,7 @@ def _lead(first: Array, second: Array, space: int) -> Ints:
     return np.broadcast_shapes(first.shape[: first.ndim - space], second.shape[: second.ndim - space])
 
 
+@on_arrays
 def from_planes(values: Array, index: Array, space: int) -> Array:
     """The elements at flat positions ``(..., *places)`` in the planes ``(..., *plane)``; both have `space` axes."""
     lead, plane = _lead(values, index, space), values.shape[values.ndim - space :]
@@ -32,6 +34,7 @@ def from_planes(values: Array, index: Array, space: int) -> Array:
     return np.take(whole, flat).reshape(*lead, *index.shape[index.ndim - space :])
 
 
+@on_arrays
 def into_planes(values: Array, index: Array, plane: Ints) -> Array:
     """Zeros ``(..., *plane)`` with each element of `values` added at its flat position."""
     space = len(plane)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.protocol import on_arrays
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +30,8 @@ _VERY_LONG = 400
 def within(index: Array, n: int) -> bool:
     """Whether an array holds only positions along an axis of length `n`, counted from its start."""
     # read as unsigned, a negative number is larger than any length
+    if type(index) is not np.ndarray:
+        return not index.size or bool(np.all((index >= 0) & (index < n)))
     return not index.size or bool(index.view(f"u{index.itemsize}").max() < n)
 
 
@@ -47,7 +50,7 @@ def positions(
     outside: the error for a position that is too large, or negative. negative: allow negative positions, counted from
     the end. wrong: the error for an array of any other dtype.
     """
-    if not isinstance(index, np.ndarray):
+    if not hasattr(index, "dtype"):
         raise TypeError(
             errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index))
         )
@@ -123,6 +126,7 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Any]) -> tuple[int, ..
     return (*rest[:lead], *found, *rest[lead:])
 
 
+@on_arrays
 def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
     """``out[indices] += values``, once for each time that a position occurs.
 

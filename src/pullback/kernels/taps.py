@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor.adding import summed
+from ..tensor.protocol import on_arrays
 from .sliding import Array
 
 _BLOCK = 1 << 16  # elements computed at a time, so that they stay in the processor's cache
@@ -168,6 +169,7 @@ def runs(inputs: int, starts: Array, ends: Array, evenly: bool = False) -> Taps:
     return Taps(starts.size, inputs, rows, columns, None, columns - starts[rows] if evenly else None)
 
 
+@on_arrays
 def applied(maps: Sequence[Taps | None], values: Array) -> Array:
     """The maps applied to the last axes, one each (None: that axis stays), those that make an axis shorter first."""
     first, dtype = values.ndim - len(maps), values.dtype
@@ -181,4 +183,4 @@ def applied(maps: Sequence[Taps | None], values: Array) -> Array:
         out = m(out, axis)
     for axis, m in [(axis, m) for axis, m in reversed(todo) if m.outputs >= m.inputs]:
         out = m(out, axis)
-    return np.array(values) if out is values else out.astype(dtype, copy=False)
+    return np.copy(values) if out is values else out.astype(dtype, copy=False)

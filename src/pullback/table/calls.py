@@ -14,6 +14,7 @@ import numpy as np
 from .. import errors
 from ..autograd.node import begin, edge_of, leaf_edge, next_order
 from ..tensor import dtypes
+from ..tensor.arrays import in_order, writable
 from ..tensor.dtypes import NARROW
 from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
@@ -165,10 +166,9 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if type(r) is not _ndarray:
         if isinstance(r, tuple):
             return _apply_tuple(op, mask, args, kwargs, r)
-        if isinstance(r, np.generic):
-            r = np.asarray(r)
+        r = writable(r)
     elif op.contiguous and not r.flags.c_contiguous:
-        r = np.ascontiguousarray(r)
+        r = in_order(r)
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
     if not (recorded or op.view):
         return wrap(r)
@@ -189,7 +189,7 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:
     """The result of `apply` for an operation with several results."""
     if op.contiguous:
-        r = _like_tuple(r, [np.asarray(part, order="C") for part in r])
+        r = _like_tuple(r, [in_order(part) for part in r])
     if mask and thread.modes.grad_enabled and any(part.dtype.kind in "fcV" for part in r):
         return record_tuple(op, mask, op.padded(args, kwargs), r)
     return _like_tuple(r, [wrap(part) for part in r])
@@ -304,11 +304,11 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, payloads, error) from None
         if type(r) is not _ndarray:
-            r = np.asarray(r) if isinstance(r, np.generic) else r
+            r = writable(r)
         if dtype.char == "e" and r.dtype.char == "f":
             r = r.astype(dtype)
         if op.contiguous:
-            r = np.asarray(r, order="C")
+            r = in_order(r)
         mask &= op.differentiable
         if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
             return record(op, mask, args, r)
@@ -357,8 +357,8 @@ def unary(op: Op) -> Callable[..., Any]:
                 r = fn(x)
             except (ValueError, TypeError) as error:
                 raise errors.translate(op.name, (x,), error) from None
-            if type(r) is not _ndarray and isinstance(r, np.generic):
-                r = np.asarray(r)
+            if type(r) is not _ndarray:
+                r = writable(r)
             if differentiable and input._requires_grad and thread.modes.grad_enabled and r.dtype.kind in "fcV":
                 return record(op, 1, (input,), r)
             return wrap(r)
@@ -401,7 +401,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         except Exception as error:
             raise errors.translate(op.name, (x, y), error) from None
         if type(r) is not _ndarray:
-            r = np.asarray(r)  # NumPy returns a number for 0-d operands
+            r = writable(r)  # NumPy returns a number for 0-d operands
         result = blank()
         result._data = r
         result._grad = result._leaf = result._view = result._version_of = None
@@ -472,7 +472,7 @@ def join(op: Op, tensors: Any, dim: int) -> Tensor:
         r = op.forward(payloads if alike else [cast(p, dtype) for p in payloads], dim)
     except (ValueError, TypeError) as error:
         raise errors.translate(op.name, payloads, error) from None
-    return _joined(op, (tensors, dim), r if r.flags.c_contiguous else np.ascontiguousarray(r))
+    return _joined(op, (tensors, dim), in_order(r))
 
 
 def _joined(op: Op, args: tuple[Any, ...], r: Any) -> Tensor:

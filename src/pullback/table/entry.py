@@ -427,6 +427,7 @@ def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any
 
 def _parameters(function: Callable[..., Any]) -> tuple[tuple[str, ...], tuple[Any, ...], tuple[str, ...]]:
     """A function's parameters: their names, the defaults of positional ones, and the keyword-only names."""
+    function = inspect.unwrap(function)
     code = getattr(function, "__code__", None)
     if code is None:  # not a plain function: a partial, a builtin
         found = inspect.signature(function).parameters.values()

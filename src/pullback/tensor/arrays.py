@@ -105,6 +105,37 @@ def writable(found: Any) -> Any:
     return np.asarray(found) if isinstance(found, np.generic) else found
 
 
+def in_order(found: Any) -> Any:
+    """An array, or a NumPy scalar, as an array whose elements lie in the order of their indices.
+
+    What is no array orders its own memory.
+
+    >>> in_order(np.ones((2, 3)).T).flags.c_contiguous
+    True
+    """
+    return np.asarray(found, order="C") if isinstance(found, (np.ndarray, np.generic)) else found
+
+
+def empty_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
+    """``np.empty`` of a shape, by default in the dtype of `like`; where `like` is no array, of its kind.
+
+    >>> empty_beside(np.ones(2, np.float32), (2, 3)).dtype
+    dtype('float32')
+    """
+    dtype = like.dtype if dtype is None else dtype
+    return np.empty(shape, dtype) if type(like) is np.ndarray else np.empty_like(like, dtype, shape=shape)
+
+
+def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
+    """``np.zeros`` of a shape, by default in the dtype of `like`; where `like` is no array, of its kind.
+
+    >>> zeros_beside(np.ones(2, np.float32), (3,))
+    array([0., 0., 0.], dtype=float32)
+    """
+    dtype = like.dtype if dtype is None else dtype
+    return np.zeros(shape, dtype) if type(like) is np.ndarray else np.zeros_like(like, dtype, shape=shape)
+
+
 _SMALL = 4096
 
 
@@ -148,7 +179,7 @@ def sum_to_shape(g: Any, shape: Shape) -> Any:
     if g.shape[lead:] == shape:
         axes = _LEADING[:lead]
         if axes and type(g) is np.ndarray:
-            return np.asarray(summed(g, axes))
+            return writable(summed(g, axes))
     else:
         axes = tuple([i for i, n in enumerate(g.shape) if i < lead or (n != 1 and shape[i - lead] == 1)])
     if not axes:

@@ -9,9 +9,13 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from .modes import thread
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 NUMPY: dict[Any, Callable[..., Any]] = {}
 """For each NumPy function that is differentiable, the function that takes its arguments and returns Tensors.
@@ -57,3 +61,50 @@ def without_rule(tensor: Any, call: Any, name: str, args: Any, kwargs: Any) -> A
         return value._data if isinstance(value, tensor) else value
 
     return call(*[payload(a) for a in args], **{k: payload(v) for k, v in kwargs.items()})
+
+
+# Functions of arrays alone --------------------------------------------------------------------------------------------
+
+_NO_PAYLOADS = frozenset({np.ndarray, int, float, complex, bool, str, tuple, type(None)})
+
+
+def on_arrays(function: F) -> F:
+    """Mark a function of this package that works on arrays alone: a payload that is no array is asked to carry it.
+
+    It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload that
+    holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by the
+    function's name.
+    """
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for a in args:
+            if type(a) not in _NO_PAYLOADS and is_payload(a):
+                return _handed(call, args, kwargs)
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+def is_payload(value: Any) -> bool:
+    """Whether a value answers NumPy's protocols itself, or is a list with one that does; no array does."""
+    if isinstance(value, list):
+        return any(map(is_payload, value))
+    return hasattr(type(value), "__array_function__") and not isinstance(value, np.ndarray)
+
+
+def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of the first payload among the arguments that carries a function; TypeError if none does."""
+    given = [a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if is_payload(a)]
+    types = tuple({type(a): None for a in given})
+    for payload in given:
+        found = type(payload).__array_function__(payload, function, types, args, kwargs)
+        if found is not NotImplemented:
+            return found
+    raise no_implementation(function, types)
+
+
+def no_implementation(function: Any, types: Any) -> TypeError:
+    """The error of a function that no payload carries, in the words of NumPy."""
+    name = f"{function.__module__}.{function.__name__}".replace("numpy._core", "numpy")
+    return TypeError(f"no implementation found for '{name}' on types that implement __array_function__: {list(types)}")

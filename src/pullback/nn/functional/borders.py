@@ -45,8 +45,8 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
         if max(-low, 0) + max(-high, 0) > n:
             raise refuse("pad", f"no more to be cut off than the {n} elements of axis {axis}", (low, high))
     if first == input.ndim:
-        return np.array(input)
-    out = np.full(shape, value, input.dtype)
+        return np.copy(input)
+    out = np.full_like(input, value, shape=shape)
     out[tuple(target)] = input[tuple(source)]
     return out
 

@@ -15,6 +15,7 @@ from ...table.calls import write_out
 from ...table.entry import composite, constant
 from ...table.samples import A, S, V, index, inf
 from ...tensor import dtypes
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from .arguments import refuse, tensors
 from .primitives import at_least
@@ -129,6 +130,7 @@ def _with_classes(shape: Any, num_classes: Any) -> Any:
         S([1]),
     ],
 )
+@on_arrays
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """For each index a vector of zeros with a 1 at that position, along a new last axis; int64.
 

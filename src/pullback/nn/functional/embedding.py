@@ -26,6 +26,7 @@ from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V
 from ...tensor.adding import summing
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
 from .primitives import picked_from_planes
@@ -63,6 +64,7 @@ def _rows(input: Any, index: Any) -> Any:
 
 
 @linear(home="nn.functional", batch="leading", numbers="", input=lambda g, index: on(_rows, g, index))
+@on_arrays
 def _add_rows(input: Any, index: Any, n: Any) -> Any:
     """n rows ``(..., n, d)``: zeros plus the rows ``(..., m, d)`` at the positions ``(..., m, 1)``."""
     m, d = input.shape[-2:]
@@ -244,6 +246,7 @@ def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
 
 
 @constant(home="nn.functional", method=False)
+@on_arrays
 def _first_of_largest(rows: Any, bag: Any, bags: Any, left_out: Any) -> Any:
     """The position of the first of the largest of ``(m, d)`` for each bag and column; m for an empty bag."""
     m, d = rows.shape

@@ -19,6 +19,7 @@ from ...table.calls import on
 from ...table.entry import composite, pointwise, titled
 from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
+from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
 
 # For each family: SciPy's functions of orders 0 and 1; the signs of ``2 n / x`` times order n and of order n - 1 in the
@@ -51,7 +52,7 @@ def by_scipy(name: str, function: str, *args: Any) -> Any:
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "dtype")))
     if len(args) > 1:
         args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
-    return np.asarray(scipy_special(function)(*args)).astype(first.dtype, copy=False)
+    return scipy_special(function)(*args).astype(first.dtype, copy=False)
 
 
 def _value(family: str, n: int, x: Any) -> Any:
@@ -68,7 +69,7 @@ def _value(family: str, n: int, x: Any) -> Any:
 
 def _near_zero(found: Any, x: Any, n: int, sign: int, scaled: bool) -> Any:
     """`found`, with the sum of the power series near 0, where the recurrence would cancel."""
-    near, found = np.less(np.abs(x), n + 1), np.asarray(found)
+    near, found = np.less(np.abs(x), n + 1), writable(found)
     z = x[near]
     if z.size:
         series = _series(0.5 * z, n, sign * 0.25 * z * z, lambda k: k, lambda k: k * (n + k))
@@ -225,5 +226,5 @@ def _check_airy_ai(input: Tensor) -> Any:
 def airy_ai(input: Any, n: int) -> Any:
     """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
     x = need("airy_ai", FLOATS, floating(input))
-    found = np.asarray(scipy_special("airy")(x)[n]).astype(x.dtype, copy=False)
+    found = scipy_special("airy")(x)[n].astype(x.dtype, copy=False)
     return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy gives NaN

@@ -18,6 +18,7 @@ from ...table.entry import METHODS, composite, elementwise, linear, special, tit
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import NUMPY, Tensor
 from .analysis import cos, rad2deg, sin
 
@@ -206,7 +207,10 @@ def complex(real: Any, imag: Any) -> Any:
     tensor([1.+0.j, 0.+2.j])
     """
     _check_parts("complex", real, imag)
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtypes.complex_of(real.dtype))
+    dtype = dtypes.complex_of(real.dtype)
+    if type(real) is not np.ndarray or type(imag) is not np.ndarray:
+        return real + imag * dtype.type(1j)
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     out.real, out.imag = real, imag
     return out
 
@@ -264,6 +268,7 @@ def view_as_real(input: Any) -> Any:
         S(V([1, 2], "int64")),
     ],
 )
+@on_arrays
 def view_as_complex(input: Any) -> Any:
     """Pairs of real numbers as complex ones, a view; a pair lies along a last axis of length 2."""
     if not input.ndim:

@@ -178,7 +178,8 @@ def polygamma(input: Any, n: int) -> Any:
         return by_scipy("digamma", "psi", floating(input))
     # (-1) ** (n + 1) n! zeta(n + 1, x)
     x = need("polygamma", FLOATS, floating(input))
-    return np.asarray(scipy_special("polygamma")(n, x)).astype(x.dtype, copy=False)
+    factor = (-1.0) ** (n + 1) * scipy_special("gamma")(n + 1.0)
+    return (factor * scipy_special("zeta")(np.int64(n + 1), x)).astype(x.dtype, copy=False)
 
 
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)

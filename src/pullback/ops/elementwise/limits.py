@@ -18,7 +18,7 @@ from ...table.calls import on, write_out
 from ...table.entry import TABLE, elementwise, front, method, pointwise, special
 from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
-from ...tensor.arrays import copied
+from ...tensor.arrays import copied, writable
 from ...tensor.dtypes import bfloat16, finfo
 from ...tensor.tensor import Tensor
 
@@ -53,11 +53,16 @@ relu = elementwise(
 )
 
 
+def _as_numbers(mask: Any) -> Any:
+    """A mask as 0 and 1."""
+    return mask.view(np.int8) if type(mask) is np.ndarray else mask.astype(np.int8)
+
+
 def _sign(input: Any) -> Any:
     need("sign", REAL, input)
     if input.dtype.kind not in "fV":
         return copied(input) if input.dtype.kind == "b" else np.sign(input)
-    above, below = (np.asarray(mask).view(np.int8) for mask in (np.greater(input, 0), np.less(input, 0)))
+    above, below = (_as_numbers(mask) for mask in (np.greater(input, 0), np.less(input, 0)))
     return np.subtract(above, below).astype(input.dtype)  # 0 for NaN
 
 
@@ -365,7 +370,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
             raise TypeError(errors.message("nan_to_num()", expected="numbers or None", found=errors.describe(value)))
     if input.dtype.kind not in "fcV" or np.all(np.isfinite(input)):
         return copied(input)
-    return np.asarray(np.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf))
+    return writable(np.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf))
 
 
 # where

@@ -59,14 +59,14 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
     """
     given = need(family, FLOATS, floating(input))
     x = given.astype(np.float64)  # rounding errors grow with degree
-    degree = np.trunc(floating(np.asarray(n)))
+    degree = np.trunc(np.float64(n) if isinstance(n, (int, float)) else floating(n))
     degree = np.where(np.isfinite(degree), degree, -1)
     highest = int(degree.max(initial=-1))
     if highest > _HIGHEST:
         raise RuntimeError(
             errors.message(f"{family}()", expected=f"degrees up to {_HIGHEST}, a step for each", found=str(highest))
         )
-    found = np.zeros(np.broadcast_shapes(x.shape, degree.shape), x.dtype)
+    found = np.zeros_like(x + degree)
     (factor, summand), step = _FAMILIES[family]
     one, zero = np.ones_like(x), np.zeros_like(x)
     # the polynomials of two neighbouring degrees, each with its derivatives up to the order

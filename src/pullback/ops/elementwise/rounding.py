@@ -15,7 +15,7 @@ from ...table.entry import constant, elementwise, pointwise, special
 from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, is_number, need, need_both, plain
 from ...table.results import result_type
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
-from ...tensor.arrays import copied
+from ...tensor.arrays import copied, writable
 
 floor: Operation = elementwise(
     "floor",
@@ -133,7 +133,7 @@ def frexp(input: Any) -> tuple[Any, Any]:
     (tensor([ 0.6250, -0.7500]), tensor([4, 0], dtype=pullback.int32))
     """
     mantissa, exponent = np.frexp(need("frexp", FLOATS, input))
-    return Frexp(np.asarray(mantissa), np.asarray(exponent))
+    return Frexp(writable(mantissa), writable(exponent))
 
 
 def _ldexp(input: Any, other: Any) -> Any:

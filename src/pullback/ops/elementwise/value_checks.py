@@ -28,7 +28,7 @@ def _checked(input: Any, check: Check, facts: tuple[Any, ...]) -> Any:
         check(input, *facts)
     except Exception as error:
         raise errors.final(error) from None
-    return np.array(input)
+    return np.copy(input)
 
 
 def check_values(check: Check, input: Any, *facts: Any) -> Any:

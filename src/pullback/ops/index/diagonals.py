@@ -13,7 +13,8 @@ from ...table.calls import on
 from ...table.entry import composite, linear, method
 from ...table.samples import A, D, S, V
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import wrap_axis, zeros_beside
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import clone, flatten
 from .gather import fitting_number
@@ -51,9 +52,10 @@ def _place_moved(full: Any, offset: Any, dim1: Any, dim2: Any, shape: Any) -> An
     batch=by(_place_moved),
     input=lambda g, offset, dim1, dim2: on(diagonal, g, offset, dim1, dim2),
 )
+@on_arrays
 def _on_diagonal(input: Any, offset: int, dim1: int, dim2: int, shape: Any) -> Any:
     """Zeros of `shape` with `input` on the diagonals: the adjoint of taking them."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = zeros_beside(input, shape)
     _diagonal_of(out, offset, dim1, dim2)[...] = input
     return out
 

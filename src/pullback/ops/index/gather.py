@@ -19,7 +19,7 @@ from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import sizes, wrap_axis
+from ...tensor.arrays import empty_beside, sizes, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
@@ -65,11 +65,11 @@ def one_axis(name: str, shape: Any, index: Any, dim: int) -> tuple[Any, int, Any
 )
 def _scatter_sum(input: Any, dim: int, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at the elements that `gather` takes: the adjoint of `gather`."""
-    out = np.zeros(shape, dtype=summing(input.dtype))
+    flat = zeros_beside(input, (math.prod(shape),), summing(input.dtype))
     full, axis, found = one_axis("gather", shape, index, dim)
     if found.size:
-        np.add.at(out.reshape(-1), along(found, axis, full).reshape(-1), input.reshape(-1))
-    return out.astype(input.dtype, copy=False)
+        np.add.at(flat, along(found, axis, full).reshape(-1), input.reshape(-1))
+    return flat.reshape(shape).astype(input.dtype, copy=False)
 
 
 @linear(
@@ -118,7 +118,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
     """
     shape, axis, found = one_axis("gather", input.shape, index, dim)
     if not found.size:
-        return np.empty(index.shape, input.dtype)
+        return empty_beside(input, index.shape)
     if input.flags.c_contiguous:
         return input.reshape(-1).take(along(found, axis, shape)).reshape(index.shape)
     grids = np.ogrid[tuple(slice(n) for n in found.shape)]
@@ -244,7 +244,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     """
     axis = wrap_axis(dim, input.ndim)
     found = vector("index_select", index, input.shape[axis] if input.ndim else 1)
-    return input.take(found, axis) if input.ndim else np.array(input)
+    return input.take(found, axis) if input.ndim else np.copy(input)
 
 
 def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -267,9 +267,9 @@ def _take_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 @linear(method=False, batch=_take_sum_of_each, numbers="", input=lambda g, index: on(take, g, index))
 def _take_sum(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at the elements that `take` takes: the adjoint of `take`."""
-    out = np.zeros(shape, dtype=summing(input.dtype))
-    add_at(out.reshape(-1), (index,), input)
-    return out.astype(input.dtype, copy=False)
+    flat = zeros_beside(input, (math.prod(shape),), summing(input.dtype))
+    add_at(flat, (index,), input)
+    return flat.reshape(shape).astype(input.dtype, copy=False)
 
 
 @linear(
@@ -342,7 +342,7 @@ def check_bool(name: str, mask: Any) -> None:
 @linear(method=False, numbers="", input=lambda g, mask: on(masked_select, g, mask))
 def _masked_place(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` with the elements of `input`, one after the other, where `mask` is True."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = zeros_beside(input, shape)
     out[np.broadcast_to(mask, shape)] = input
     return out
 
@@ -379,7 +379,7 @@ def masked_select(input: Any, mask: Any) -> Any:
     >>> pullback.masked_select(x, x > 1)
     tensor([3, 2])
     """
-    if not isinstance(mask, np.ndarray):
+    if not hasattr(mask, "dtype"):
         raise TypeError(
             errors.message("masked_select()", expected="mask to be a bool Tensor", found=errors.describe(mask))
         )
@@ -416,7 +416,9 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any | tuple[Any, ...]:
             [1, 0]])
     """
     found = np.nonzero(np.atleast_1d(input))
-    return found if as_tuple else np.stack(found[: input.ndim], 1) if input.ndim else np.empty((found[0].size, 0), int)
+    if as_tuple:
+        return found
+    return np.stack(found[: input.ndim], 1) if input.ndim else empty_beside(input, (found[0].size, 0), np.int64)
 
 
 @constant(
@@ -443,9 +445,8 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
     if size < 0:
         raise RuntimeError(errors.message("nonzero_static()", expected="size of at least 0", found=str(size)))
     rows = np.argwhere(input)[:size]
-    found = np.full((size, input.ndim), fill_value, np.int64)
-    found[: len(rows)] = rows
-    return found
+    rest = np.full_like(rows, fill_value, shape=(size - len(rows), input.ndim))
+    return np.concatenate([rows, rest])
 
 
 @composite(

@@ -17,6 +17,7 @@ from ...table.checks import Titled
 from ...table.entry import composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index
 from ...tensor.arrays import copied, reshaped, wrap_axis
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..shape.reshape import expand, reshape
@@ -100,6 +101,7 @@ def _check_slices(name: str, out: Any, axis: int, index: Any, source: Any, misma
         )
 
 
+@on_arrays
 def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
     kind = IndexError if out.ndim < 2 else RuntimeError
     target, at, values = _slices("index_add", out, dim, index, source, RuntimeError, outside=kind)
@@ -135,7 +137,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     >>> pullback.zeros(3).index_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
     tensor([1., 0., 2.])
     """
-    out = np.array(input)
+    out = np.copy(input)
     _add_slices(out, dim, index, source, alpha)
     return out
 
@@ -147,6 +149,7 @@ def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
     return overwrite(self, index_add.op, dim, index, source, _check_alpha(self, alpha), change=_add_slices)
 
 
+@on_arrays
 def _fill_slices(out: Any, dim: int, index: Any, value: Any) -> None:
     value = value if not isinstance(value, np.ndarray) else value[()]
     target, at, _ = _slices(
@@ -232,6 +235,7 @@ def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return overwrite(self, op, axis, index, filling, change=_fill_slices)
 
 
+@on_arrays
 def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
     _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=(INT64,)))
 
@@ -255,7 +259,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 
     Where a position repeats, the last slice wins; the gradient goes to all of them, as in torch.
     """
-    out = np.array(input)
+    out = np.copy(input)
     _copy_slices(out, dim, index, source)
     return out
 

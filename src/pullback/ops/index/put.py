@@ -18,6 +18,7 @@ from ...table.entry import alias, composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, wrap_axis
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
@@ -41,6 +42,7 @@ from .subscripts import (
 # Flat positions -------------------------------------------------------------------------------------------------------
 
 
+@on_arrays
 def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
     found = positions("put", index, out.size, negative=True, dtypes=(INT64,)).reshape(-1)
     if isinstance(source, np.ndarray):
@@ -110,7 +112,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
 
     Negative positions count from the end. Where a position repeats, the last element wins unless `accumulate`.
     """
-    out = np.array(input)
+    out = np.copy(input)
     _put_into(out, index, source, accumulate)
     return out
 
@@ -138,9 +140,10 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
     input=lambda g: g,
     values=lambda g, first, second: on(pick_at, on(getitem, g, first), second),
 )
+@on_arrays
 def _index_put_add(input: Any, values: Any, first: Any, second: Any) -> Any:
     """A copy of `input` with `values` added at positions, which may repeat, in a view of it."""
-    out = np.array(input)
+    out = np.copy(input)
     _add_at(out, values, first, second)
     return out
 
@@ -254,6 +257,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @linear(method=False, numbers="", input=lambda g, mask, input_shape: on(_masked_first, g, mask, input_shape))
+@on_arrays
 def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` with the first elements of `input`, one after the other, where `mask` is True."""
     out = np.zeros(shape, dtype=input.dtype)
@@ -272,6 +276,7 @@ def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
 
 
 @linear(method=False, numbers="", input=lambda g, mask, input_shape: on(_masked_spread, g, mask, input_shape))
+@on_arrays
 def _masked_first(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` that begin with the elements of `input` where `mask` is True."""
     out = np.zeros(shape, dtype=input.dtype)

@@ -17,12 +17,14 @@ from ...table.calls import on
 from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from ..make.of_size import full
 from .gather import _scatter_sum, fitting_number, gather, one_axis
 from .subscripts import overwrite
 
 
+@on_arrays
 def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     """Combine `src` into `out`, at positions along `dim`, by the ufunc `how` (None: write, and the last value wins)."""
     shape, axis, found = one_axis(name, out.shape, index, dim)
@@ -114,7 +116,7 @@ def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
     src=lambda g, dim, index: on(gather, g, dim, index),
 )
 def _scatter(input: Any, dim: int, index: Any, src: Any) -> Any:
-    out = np.array(input)
+    out = np.copy(input)
     _scatter_into(out, dim, index, src)
     return out
 
@@ -226,7 +228,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     >>> pullback.zeros(3).scatter_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
     tensor([1., 0., 2.])
     """
-    out = np.array(input)
+    out = np.copy(input)
     _add_into(out, dim, index, src)
     return out
 
@@ -279,7 +281,7 @@ def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) ->
     """The product or the extreme of each element of `input` and the elements of `src` at its position."""
     if reduce != "prod" and input.dtype.kind == "c" and index.size:
         raise NotImplementedError(f'scatter_reduce(): "{reduce}" is not defined for complex numbers')
-    out = np.array(input)
+    out = np.copy(input)
     _combine("scatter_reduce", _HOW[reduce], out, dim, index, src)
     return out
 

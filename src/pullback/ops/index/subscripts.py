@@ -24,11 +24,12 @@ from ...table.narrow import Conversion
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import broadcasts_to, copied
+from ...tensor.arrays import broadcasts_to, copied, zeros_beside
 from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
+from ...tensor.protocol import is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
 from ..shape.reshape import copied_in_order
@@ -110,7 +111,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
     if type(index) is Tensor and index._data.dtype == np.int64 and index._data.ndim and shape:
         return _WHOLE, (index._data,)  # a shortcut to the same result
     parts = plain_index(index)
-    if not any(isinstance(p, (np.ndarray, bool, Tensor)) for p in parts):
+    if not any(isinstance(p, bool) or _is_array(p) for p in parts):
         return parts, None
     taken = sum(map(_width, parts))
     if taken > len(shape):
@@ -128,7 +129,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
         elif isinstance(part, bool):
             first.append(None)
             second.append(np.zeros(int(part), np.int64))
-        elif isinstance(part, (np.ndarray, Tensor)):
+        elif _is_array(part):
             first += [_full] * width or [None]
             second += _positions_of(part, shape, axis)
         else:
@@ -158,7 +159,12 @@ def _width(part: Any) -> int:
     """The number of axes that a part of an index takes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
-    return part.ndim if isinstance(part, (np.ndarray, Tensor)) and _is_mask(part) else 1
+    return part.ndim if _is_array(part) and _is_mask(part) else 1
+
+
+def _is_array(part: Any) -> bool:
+    """Whether a part of an index is an array, a Tensor or another payload."""
+    return isinstance(part, (np.ndarray, Tensor)) or is_payload(part)
 
 
 def _is_mask(part: Any) -> bool:
@@ -223,7 +229,7 @@ def _added_up_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[s
 )
 def add_up(input: Any, indices: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` added at positions, which may repeat: the adjoint of reading there."""
-    out = np.zeros(shape, dtype=summing(input.dtype))
+    out = zeros_beside(input, shape, summing(input.dtype))
     add_at(out, arrays_of(indices), input)
     return out.astype(input.dtype, copy=False)
 
@@ -310,7 +316,7 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
     out = self if first is _WHOLE else apply(getitem.op, (self, first), {})
     if self._requires_grad and thread.modes.grad_enabled:
         # a copy: the caller may change the array before the backward pass uses it
-        second = tuple([np.array(p) if isinstance(p, np.ndarray) else p for p in second])
+        second = tuple([np.copy(p) if _is_array(p) and not isinstance(p, Tensor) else p for p in second])
     return apply(pick_at.op, (out, second), {})
 
 
@@ -357,6 +363,7 @@ def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dic
     input=lambda g, steps: on(put_into_base, g, 0.0, steps),
     values=lambda g, steps: _viewed(g, steps),
 )
+@on_arrays
 def put_into_base(input: Any, values: Any, steps: Any) -> Any:
     """A copy of `input` with `values` written into the view that `steps` lead to, or at positions in that view."""
     # `view_as_complex` needs both numbers of a pair side by side
@@ -369,7 +376,7 @@ def put_into_base(input: Any, values: Any, steps: Any) -> Any:
         return out
     # the copy has another order in memory than the original, so that a step made a copy instead of a view
     places = _followed(np.arange(out.size).reshape(out.shape), steps)
-    out = np.array(input, order="C")
+    out = np.copy(input, order="C")
     if positions is not None:
         places = pick_at.op.forward(places, positions)
     out.reshape(-1)[places] = values
@@ -412,6 +419,7 @@ def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, An
     input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
     values=lambda g, first, second: on(pick_at, on(getitem, g, first), second),
 )
+@on_arrays
 def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
     """A copy of `input` with `values` at positions in a view of it."""
     out = copied(input)
@@ -429,7 +437,7 @@ def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
 )
 def copy_over(input: Any, values: Any) -> Any:
     """A copy of `input` with `values` written over all of it. Its node saves nothing, so it can run again."""
-    out = np.array(input)
+    out = np.copy(input)
     out[...] = values
     return out
 

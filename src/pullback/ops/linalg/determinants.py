@@ -17,7 +17,7 @@ from ...table.operands import check_matrix, data_of, plain, somewhere
 from ...table.results import result_type
 from ...table.samples import Differs, S, V
 from ...tensor.adding import summed
-from ...tensor.arrays import quiet
+from ...tensor.arrays import quiet, writable
 from .last_axes import adjoint, as_matrix, conj, diagonal_of, identity, is_complex, transpose, with_diagonal
 from .solving import NO_SQUARE, _inverse_or_nan, squares
 
@@ -179,4 +179,4 @@ def slogdet(A: Any) -> tuple[Any, Any]:
     check_matrix("linalg.slogdet", A, square=True)
     with np.errstate(all="ignore"):
         sign, logabsdet = np.linalg.slogdet(A)
-    return SlogdetResult(np.asarray(sign), np.asarray(logabsdet))
+    return SlogdetResult(writable(sign), writable(logabsdet))

@@ -18,6 +18,7 @@ from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.adding import summed
+from ...tensor.arrays import empty_beside
 from ...tensor.tensor import Tensor
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
@@ -48,7 +49,7 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 def _cut(values: Any, atol: Any, rtol: Any) -> Any:
     """A mask of the singular values above the tolerances: numbers, or arrays with one number for each matrix."""
     largest = values.max(-1, initial=0, keepdims=True)
-    limits = np.maximum(np.asarray(atol)[..., None], np.asarray(rtol)[..., None] * largest)
+    limits = np.maximum(np.expand_dims(atol, -1), np.expand_dims(rtol, -1) * largest)
     return values > limits
 
 
@@ -227,7 +228,7 @@ def _lstsq(A: Any, B: Any, rcond: Any, squares: bool) -> Any:
     keep = _cut(s, 0.0, rcond)
     coordinates = np.matmul(adjoint(u), B) * np.where(keep, 1 / np.where(keep, s, 1), 0).astype(s.dtype)[..., None]
     solution, rank = np.matmul(adjoint(vh), coordinates), keep.sum(-1)
-    residuals = np.empty((0,), s.dtype)
+    residuals = empty_beside(s, (0,))
     if squares and m > n and np.all(rank == n):
         residuals = summed(np.square(np.abs(B - np.matmul(A, solution))), axis=-2)
     return LstsqResult(solution, residuals, rank, s)

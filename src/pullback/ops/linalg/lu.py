@@ -15,10 +15,11 @@ from ... import errors
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, linear, special
-from ...table.operands import check_matrix
+from ...table.operands import check_matrix, data_of
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
@@ -34,6 +35,7 @@ LUFactorExResult = result_type("linalg_lu_factor_ex", "LU", "pivots", "info")
 # The order of rows ----------------------------------------------------------------------------------------------------
 
 
+@on_arrays
 def _order(pivots: Any, rows: int, inverse: bool) -> Any:
     """The row of A for each row of ``L U``, or the inverse permutation; from the exchanges, which count from 1."""
     if pivots.dtype != np.int32 or np.any(pivots < 1) or np.any(pivots > rows):
@@ -184,7 +186,7 @@ def _unpacked(lu: Tensor) -> tuple[Any, Any]:
 
 def _permutation(pivots: Tensor, rows: int, dtype: Any) -> Tensor:
     """P as a matrix."""
-    return _exchanged(wrap(np.eye(rows, dtype=dtype)), pivots, True)
+    return _exchanged(wrap(np.eye(rows, dtype=dtype, like=data_of(pivots))), pivots, True)
 
 
 @composite(home="linalg", samples=_rectangles, refused=_NO_PIVOT, differs=[EMPTY])

@@ -18,6 +18,7 @@ from ...table.operands import check_matrix, check_same_dtype, data_of, singular
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
+from ...tensor.arrays import zeros_beside
 from ...tensor.tensor import Tensor
 from .last_axes import transpose
 
@@ -73,7 +74,7 @@ SINGULAR = [S(V([[1.0, 2.0], [2.0, 4.0]])), S(V([[[1.0, 0.0], [0.0, 1.0]], [[0.0
 def _inverse(A: Any) -> tuple[Any, Any]:
     """The inverses, NaN for singular matrices, and for each the number of the first zero pivot, or 0."""
     try:
-        return np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+        return np.linalg.inv(A), zeros_beside(A, A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         found = np.empty_like(A)
         return found, _info(A, one_by_one(np.linalg.inv, found, A))
@@ -158,7 +159,7 @@ def check_system(name: str, A: Any, B: Any, left: bool = True) -> None:
 def _solution(A: Any, B: Any) -> tuple[Any, Any]:
     """The solutions, NaN for singular matrices, and for each matrix its first zero pivot, or 0."""
     try:
-        return np.linalg.solve(A, B), np.zeros(A.shape[:-2], np.int32)
+        return np.linalg.solve(A, B), zeros_beside(A, A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
         found = np.empty((*batch, *B.shape[-2:]), B.dtype)

@@ -13,9 +13,10 @@ from ...table.calls import apply
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
-from ...tensor.arrays import repeats
+from ...tensor.arrays import empty_beside, repeats
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, need_tensor
 
 Order = str | tuple[int, ...]
@@ -76,11 +77,11 @@ def order_of(format: Any, like: Tensor | None = None) -> Any:
 def laid_out(array: Any, order: Order) -> Any:
     """A copy of an array with its axes in this order in memory; RuntimeError if it has another number of axes."""
     if isinstance(order, str):
-        return np.array(array, order=order)  # type: ignore[call-overload]
+        return np.copy(array, order=order)  # type: ignore[arg-type]
     if array.ndim != len(order):
         form = "channels_last" if len(order) == 4 else "channels_last_3d"
         raise RuntimeError(f"required rank {len(order)} tensor to use {form} format; found {array.ndim} axes")
-    made = np.transpose(np.empty([array.shape[axis] for axis in order], array.dtype), np.argsort(order))
+    made = np.transpose(empty_beside(array, tuple([array.shape[axis] for axis in order])), np.argsort(order))
     made[...] = array
     return made
 
@@ -264,6 +265,7 @@ _conversion("char", dtypes.int8)
 
 
 @constant(name="_view_as_dtype", method=False, view=True, batch=by(unchanged))
+@on_arrays
 def view_as_dtype(input: Any, dtype: Any) -> Any:
     """The same bytes read as numbers of another dtype: `view` of a dtype."""
     mine, other = input.dtype.itemsize, dtype.itemsize

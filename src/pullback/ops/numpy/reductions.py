@@ -192,7 +192,7 @@ def _partitioned(input: Any, kth: Any, axis: int) -> Any:
 def _partition(input: Any, kth: Any, dim: int) -> Any:
     """`input` with the sorted elements at `kth`, smaller ones before, larger ones after; and the positions."""
     index = _partitioned(input, kth, dim)
-    return (np.take_along_axis(input, index, dim) if input.ndim else np.array(input)), index
+    return (np.take_along_axis(input, index, dim) if input.ndim else np.copy(input)), index
 
 
 @constant(method=False, batch=dims("dim"))

@@ -16,6 +16,7 @@ from ...table.entry import composite, constant, linear, special
 from ...table.results import result_type
 from ...table.samples import A, Differs, S, Sample, V, index, nan
 from ...tensor.adding import summed
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import reshape
 from ..shape.splitting import unbind
@@ -125,6 +126,7 @@ def _even_edges(low: Any, high: Any, bins: int, dtype: Any) -> Any:
 
 
 @constant(method=False)
+@on_arrays
 def _bin_places(input: Any, edges: Any, even: bool) -> Any:
     """The bin of each element, or the number of bins for an element outside. even: the bins have equal width.
 

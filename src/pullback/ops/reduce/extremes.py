@@ -18,7 +18,7 @@ from ...table.nodes import dims_of
 from ...table.operands import plain
 from ...table.results import result_type
 from ...table.samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole
-from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis
+from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import maximum, minimum
 from .picking import chosen, one_jvp, one_rule, refuse_unordered
@@ -166,8 +166,8 @@ def _argument(name: str, find: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     axis = None if dim is None else wrap_axis(dim, input.ndim)
     refuse_extreme(name, input, dim)
     if not input.ndim:
-        return np.zeros((), np.int64)
-    return np.asarray(find(input, axis=axis, keepdims=keepdim), dtype=np.int64)
+        return zeros_beside(input, (), np.int64)
+    return find(input, axis=axis, keepdims=keepdim)
 
 
 def _argument_samples() -> list[Sample]:

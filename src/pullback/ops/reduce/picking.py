@@ -7,6 +7,7 @@ two linear operations that are each other's adjoints.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ...table.calls import on
 from ...table.entry import linear
 from ...table.op import Op
 from ...tensor.adding import summing
-from ...tensor.arrays import insert_axes, places_along, taken_along, wrap_axis
+from ...tensor.arrays import insert_axes, places_along, taken_along, wrap_axis, zeros_beside
 
 
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -40,7 +41,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 )
 def _pick(input: Any, dim: int, index: Any) -> Any:
     """The elements of `input` at positions `index` along `dim`, which counts from 0."""
-    return taken_along(input, index, dim) if input.ndim else np.array(input)
+    return taken_along(input, index, dim) if input.ndim else np.copy(input)
 
 
 @linear(
@@ -56,13 +57,14 @@ def unpick(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     repeated: whether a position may occur twice.
     """
     if not input.ndim:
-        return np.array(input)
-    out = np.zeros(shape, summing(input.dtype) if repeated else input.dtype)
+        return np.copy(input)
     if not repeated:
+        out = zeros_beside(input, shape)
         out[places_along(index, dim, shape)] = input
-    else:  # a flat array is several times faster
-        np.add.at(out.reshape(-1), along(index, dim, shape).reshape(-1), input.reshape(-1))
-    return out.astype(input.dtype, copy=False)
+        return out
+    flat = zeros_beside(input, (math.prod(shape),), summing(input.dtype))  # several times faster than several axes
+    np.add.at(flat, along(index, dim, shape).reshape(-1), input.reshape(-1))
+    return flat.reshape(shape).astype(input.dtype, copy=False)
 
 
 def pick(input: Any, dim: int, index: Any) -> Any:

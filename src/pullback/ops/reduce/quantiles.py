@@ -18,6 +18,7 @@ from ...table.operands import index_of
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, inf, nan, whole
 from ...tensor.arrays import taken_along, wrap_axis
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
@@ -54,10 +55,10 @@ def _middle(x: Any, axis: int, skip_nan: bool) -> Any:
 
 def _of_all(name: str, input: Any, skip_nan: bool) -> Any:
     if not input.size:
-        return np.asarray(np.iinfo(input.dtype).min if input.dtype.kind in "iu" else np.nan, input.dtype)
+        return np.full_like(input, np.iinfo(input.dtype).min if input.dtype.kind in "iu" else np.nan, shape=())
     refuse_unordered(name, input, kinds="cb")
     flat = np.reshape(input, -1)
-    return np.array(flat[_middle(flat, 0, skip_nan)[0]])
+    return flat[_middle(flat, 0, skip_nan)].reshape(())
 
 
 def _along(name: str, input: Any, dim: int, keepdim: bool, skip_nan: bool) -> Any:
@@ -188,12 +189,13 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> tuple[
     return KthvalueResult(*chosen(input, dim, keepdim, lambda x, axis: _kth(x, k - 1, axis)))
 
 
+@on_arrays
 def _most_frequent(x: Any, axis: int) -> Any:
     """The last position of the smallest of the most frequent elements; that of NaN if there is one and all differ."""
     n = x.shape[axis]
     positions = order(x, axis)
     values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
-    starts = np.ones(values.shape, bool)
+    starts = np.ones_like(values, bool)
     starts[..., 1:] = np.not_equal(values[..., 1:], values[..., :-1])
     place = np.arange(n)
     length = place - np.maximum.accumulate(np.where(starts, place, 0), axis=-1)

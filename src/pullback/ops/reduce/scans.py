@@ -18,7 +18,8 @@ from ...table.entry import linear, special
 from ...table.op import Op
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import wrap_axis, zeros_beside
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, refuse_unordered, repeated_rule
 from .sums import accumulator, cast_first, exact, products, running
@@ -93,7 +94,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:
     axis = wrap_axis(dim, input.ndim)
     found = accumulator(input, dtype)
     _refuse_bool("cumsum", input, found)
-    return running(np.add, input, axis, found) if input.ndim else np.array(input, dtype=found)
+    return running(np.add, input, axis, found) if input.ndim else input.astype(found)
 
 
 # The recurrence -------------------------------------------------------------------------------------------------------
@@ -122,6 +123,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 
 
 @special(method=False, input=_recurrence_rule, decay=_decay_rule, batch=_put_in_front)
+@on_arrays
 def _recurrence(input: Any, decay: Any, axis: int, back: bool) -> Any:
     """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` if `back`."""
     x, a = (np.array(np.moveaxis(v, axis, 0)[:: -1 if back else 1], order="C") for v in (input, decay))
@@ -196,7 +198,7 @@ def _running(name: str, ufunc: np.ufunc, input: Any, dim: int) -> tuple[Any, Any
     if input.ndim and input.size:
         refuse_unordered(name, input)
     if not input.ndim:
-        return np.array(input), np.zeros((), np.int64)
+        return np.copy(input), zeros_beside(input, (), np.int64)
     values = running(ufunc, input, axis)
     here = np.equal(input, values)
     if input.dtype.kind in "fV":
@@ -276,12 +278,11 @@ def logcumsumexp(input: Any, dim: int) -> Any:
             )
         )
     if not input.ndim:
-        return np.array(input)
+        return np.copy(input)
     if input.dtype.kind in "fV":
         return running(np.logaddexp, input, axis)
-    found = np.array(np.moveaxis(input, axis, 0))
-    step = 1
+    found, step = np.moveaxis(input, axis, 0), 1
     while step < len(found):
-        found[step:] = _log_add(found[:-step], found[step:])
+        found = np.concatenate([found[:step], _log_add(found[:-step], found[step:])])
         step *= 2
     return np.moveaxis(found, 0, axis)

@@ -15,8 +15,9 @@ from ...interpreters.batched import looped
 from ...table.entry import composite, constant, special
 from ...table.samples import A, Differs, S, Sample, V, inf, nan
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import empty_beside, in_order, wrap_axis, writable
 from ...tensor.nested import any_instance
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .picking import pick, refuse_unordered
 
@@ -126,6 +127,7 @@ def _search_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
     ],
     differs=_NO_ORDER,
 )
+@on_arrays
 def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: Any) -> Any:
     """The position at which to insert each of `input` in a sorted sequence (or in its rows, for the rows of `input`).
 
@@ -137,7 +139,7 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     tensor([1, 2])
     """
     refuse_unordered("searchsorted", sequence)
-    values, shape = np.asarray(values), sequence.shape
+    values, shape = writable(values), sequence.shape
     if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
         raise RuntimeError(
             errors.message(
@@ -151,11 +153,11 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     if len(shape) == 1:
         found = np.searchsorted(sequence, values, where, sorter)  # type: ignore[call-overload]
     else:
-        found = np.empty(values.shape, np.int64)
+        found = empty_beside(values, values.shape, np.int64)
         for row in np.ndindex(shape[:-1]):
             by = None if sorter is None else sorter[row]
             found[row] = np.searchsorted(sequence[row], values[row], where, by)  # type: ignore[call-overload]
-    return np.asarray(found, np.int32 if int32 else np.int64)
+    return writable(found).astype(np.int32 if int32 else np.int64, copy=False)
 
 
 @composite(
@@ -246,7 +248,7 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -
         refuse_unordered("isin", part, RuntimeError, "bc")
     dtype = dtypes.result_type([elements, test_elements])
     found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
-    return np.asarray(found)
+    return writable(found)
 
 
 # Distinct elements ----------------------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ def distinct_elements(input: Any, dim: Any, equal_nan: bool = False) -> Any:
     axis = _axis_of_slices("unique", input, dim)
     if not input.shape[axis]:
         none = np.zeros(0, np.int64)
-        return np.array(input), none, np.copy(none)
+        return np.copy(input), none, np.copy(none)
     return _counted(np.unique(input, return_inverse=True, return_counts=True, axis=axis, equal_nan=equal_nan), (-1,))
 
 
@@ -295,19 +297,20 @@ def _axis_of_slices(name: str, input: Any, dim: int) -> int:
 
 
 @special(method=False, batch="refused", said="unique_consecutive()", shape_from_values=True, input=_distinct_rule)
+@on_arrays
 def _unique_consecutive(input: Any, dim: Any) -> Any:
     """As `distinct_elements`, for runs of equal elements, in the order of the input."""
     refuse_unordered("unique_consecutive", input)
     axis = 0 if dim is None else _axis_of_slices("unique_consecutive", input, dim)
     rows = np.reshape(input, -1) if dim is None else np.moveaxis(input, axis, 0)
-    starts = np.ones(len(rows), bool)
+    starts = np.ones_like(rows, bool, shape=len(rows))
     changes = rows[1:] != rows[:-1]
     starts[1:] = np.any(changes, axis=tuple(range(1, rows.ndim))) if rows.ndim > 1 else changes
     places = np.flatnonzero(starts)
     counts = np.diff(places, append=len(rows))
     inverse = np.repeat(np.arange(places.size), counts)
     values = np.moveaxis(rows[places], 0, axis)
-    return np.ascontiguousarray(values), np.reshape(inverse, input.shape if dim is None else (-1,)), counts
+    return in_order(values), np.reshape(inverse, input.shape if dim is None else (-1,)), counts
 
 
 def _asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:

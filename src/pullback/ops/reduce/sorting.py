@@ -15,7 +15,7 @@ from ...table.entry import composite, constant, special
 from ...table.operands import index_of
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, along, inf, nan
-from ...tensor.arrays import taken_along, wrap_axis
+from ...tensor.arrays import taken_along, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, many_rule, refuse_unordered
 
@@ -35,7 +35,7 @@ def order(input: Any, axis: int, descending: bool = False) -> Any:
 def _sorted_positions(name: str, input: Any, dim: int, descending: bool) -> tuple[int, Any]:
     refuse_unordered(name, input, RuntimeError)
     axis = wrap_axis(dim, input.ndim)
-    return axis, order(input, axis, descending) if input.ndim else np.zeros((), np.int64)
+    return axis, order(input, axis, descending) if input.ndim else zeros_beside(input, (), np.int64)
 
 
 def _samples() -> list[Sample]:
@@ -91,7 +91,7 @@ def sort(input: Any, dim: int = -1, descending: bool = False, *, stable: bool | 
     indices=tensor([1, 2, 0]))
     """
     axis, indices = _sorted_positions("sort", input, dim, descending)
-    return SortResult(taken_along(input, indices, axis) if input.ndim else np.array(input), indices)
+    return SortResult(taken_along(input, indices, axis) if input.ndim else np.copy(input), indices)
 
 
 @constant(
@@ -192,7 +192,7 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
             errors.message("topk(): selected index k out of range", expected=f"k in [0, {n}]", found=f"{k}")
         )
     if not input.ndim:
-        return TopkResult(np.array(input), np.zeros((), np.int64))
+        return TopkResult(np.copy(input), zeros_beside(input, (), np.int64))
     indices = _largest(input, k, axis, largest) if k else np.take(np.argsort(input, axis=axis), [], axis=axis)
     values = taken_along(input, indices, axis)
     if sorted and k > 1:

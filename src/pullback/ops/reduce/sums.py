@@ -340,7 +340,7 @@ def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     found = input != 0
     if not _is_empty(dim):
         found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
-    return np.asarray(found, np.uint8 if input.dtype == np.uint8 else bool)  # as in torch: uint8 was once the bool
+    return found.astype(np.uint8) if input.dtype == np.uint8 else found  # as in torch: uint8 was once the bool
 
 
 def _is_empty(dim: Any) -> bool:
@@ -409,4 +409,7 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:
     >>> pullback.count_nonzero(pullback.tensor([[1, 0], [2, 3]]), dim=0)
     tensor([2, 1])
     """
-    return np.asarray(np.count_nonzero(input, axis=wrap_axes(dim, input.ndim)), np.int64)
+    axes = wrap_axes(dim, input.ndim)
+    if axes is None and type(input) is np.ndarray:
+        return np.int64(np.count_nonzero(input))
+    return np.sum(input != 0, axis=axes, dtype=np.int64)

@@ -12,7 +12,7 @@ from ... import errors
 from ...interpreters.batched import looped
 from ...table.entry import composite, joining
 from ...table.samples import A, Differs, S, V
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import empty_beside, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor, wrap
 from ..make.of_size import zeros
 from .axes import each, to_1d, to_2d, to_3d
@@ -286,7 +286,7 @@ def _blocks(tensors_shape: Any) -> list[tuple[slice, slice]]:
 @joining(tensors=lambda g, tensors_shape: [g[place] for place in _blocks(tensors_shape)])
 def _block_diag(tensors: Any, dim: int = 0) -> Any:
     shapes = [a.shape for a in tensors]
-    out = np.zeros(np.sum(shapes, axis=0), dtype=tensors[0].dtype)
+    out = zeros_beside(tensors[0], tuple(np.sum(shapes, axis=0).tolist()))
     for place, a in zip(_blocks(shapes), tensors, strict=True):
         out[place] = a
     return out
@@ -431,7 +431,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         return stack([input.index_select(0, wrap(rows)), input.index_select(0, wrap(columns))], 1)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     if not r:
-        return wrap(np.empty(0, input._data.dtype))
+        return wrap(empty_beside(input._data, (0,)))
     chosen = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64)
     found = input.index_select(0, wrap(chosen))
     return reshape(found, (chosen.size // r, r))

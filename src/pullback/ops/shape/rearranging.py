@@ -15,6 +15,7 @@ from ...table.nodes import dims_of
 from ...table.samples import A, S, V
 from ...tensor.adding import summed
 from ...tensor.arrays import copied, own_axis, refuse_size, sizes, wrap_axes, wrap_axis
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
 from .reshape import clone, flatten
@@ -235,7 +236,7 @@ def repeat(input: Any, repeats: Any) -> Any:
     if min(repeats, default=0) < 0:
         raise RuntimeError(errors.message("repeat()", expected="no negative number", found=str(list(repeats))))
     refuse_size([n * max(m, 1) for n, m in zip(repeats, (1,) * (len(repeats) - input.ndim) + input.shape, strict=True)])
-    return np.array(np.tile(input, repeats))
+    return np.copy(np.tile(input, repeats))
 
 
 @composite(
@@ -276,6 +277,7 @@ def _repeat_each(input: Any, repeats: int, dim: int) -> Any:
 
 
 @constant(method=False)
+@on_arrays
 def _repeated(repeats: Any, output_size: Any, n: Any) -> Any:
     """The position in the input of each element of the result, given the numbers of repeats."""
     wanted, found = "repeats to be 0-dim or 1-dim, of int64 or int32", errors.describe(repeats)

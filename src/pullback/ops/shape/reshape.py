@@ -530,7 +530,7 @@ def clone(input: Any, *, memory_format: Any = None) -> Any:
 def _own_copy(input: Any) -> Any:
     """A copy. Axes along which elements repeat keep their place among the others, which `np.array` puts last."""
     if not isinstance(input, np.ndarray) or 0 not in input.strides or input.dtype.kind not in "fciubV":
-        return np.array(input)
+        return np.copy(input)
     kind = input.dtype
     numbers = input if kind.kind == "c" else input.view(f"u{kind.itemsize}")
     return np.asarray(np.positive(numbers)).view(kind)
@@ -546,7 +546,7 @@ def _own_copy(input: Any) -> Any:
     input=lambda g: g,
 )
 def copied_in_order(input: Any) -> Any:
-    return np.array(input, order="C")
+    return np.copy(input, order="C")
 
 
 def _lies_in_order(t: Tensor) -> bool:

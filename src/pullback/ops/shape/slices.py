@@ -10,6 +10,7 @@ import numpy as np
 from ...interpreters.batch_rules import by
 from ...table.calls import on
 from ...table.entry import linear
+from ...tensor.arrays import zeros_beside
 
 _FULL = slice(None)
 
@@ -29,7 +30,7 @@ def _prefixed(shape: Any, index: tuple[Any, ...]) -> tuple[Any, ...]:
 )
 def placed(input: Any, index: Any, shape: Any) -> Any:
     """Zeros of `shape` with `input` at `index`, which gives a view: the adjoint of taking it."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = zeros_beside(input, shape)
     out[index] = input
     return out
 
@@ -92,6 +93,6 @@ def getitem(input: Any, index: Any) -> Any:
     try:
         found = input[index]
         # NumPy gives a number where all axes are indexed; with an Ellipsis it gives a 0-d view, as torch does
-        return found if type(found) is np.ndarray else input[(*index, Ellipsis)]
+        return input[(*index, Ellipsis)] if isinstance(found, np.generic) else found
     except IndexError as error:
         raise outside(error, input) from None

@@ -22,6 +22,7 @@ from ...table.entry import composite, linear, method
 from ...table.samples import A, S
 from ...tensor.arrays import sizes, wrap_axis
 from ...tensor.memory import innermost, same_memory
+from ...tensor.protocol import is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor
 
 Geometry = tuple[tuple[int, ...], int]
@@ -93,6 +94,7 @@ def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any
 
 
 @linear(method=False, numbers="size stride geometry", input=_sum_rule)
+@on_arrays
 def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
     """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
@@ -133,6 +135,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
     ),
 )
+@on_arrays
 def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
     memory = _memory(input)
     length = _length(size, stride, offset)
@@ -152,7 +155,9 @@ def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometr
 
 def geometry_of(t: Tensor) -> Geometry:
     """The geometry of a tensor in its memory. A tensor of a transform is treated as contiguous."""
-    return (t.stride(), t._data.offset()) if isinstance(t, Lifted) else _geometry(t._data, _memory(t._data))
+    if isinstance(t, Lifted):
+        return t.stride(), t._data.offset()
+    return (_steps(t._data.shape), 0) if is_payload(t._data) else _geometry(t._data, _memory(t._data))
 
 
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
@@ -248,12 +253,13 @@ def _fold_moved(full: Any, dimension: Any, size: Any, step: Any, shape: Any) -> 
     batch=by(_fold_moved),
     input=lambda g, dimension, size, step: on(_unfold, g, dimension, size, step),
 )
+@on_arrays
 def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
     """Add the windows (the last axis) into zeros of `shape`: the adjoint of `unfold`."""
     out = np.zeros(shape, input.dtype)
     target = np.moveaxis(np.atleast_1d(out), wrap_axis(dimension, len(shape)), -1)
     if not shape:
-        return np.asarray(input.sum(), dtype=input.dtype)
+        return input.sum(dtype=input.dtype)
     windows = np.moveaxis(input, wrap_axis(dimension, len(shape)), -2)
     count = windows.shape[-2]
     if size <= count:
@@ -271,6 +277,7 @@ def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
     batch=by(_windows_moved, _viewed),
     input=lambda g, dimension, size, step, input_shape: on(_fold, g, dimension, size, step, tuple(input_shape)),
 )
+@on_arrays
 def _unfold(input: Any, dimension: int, size: int, step: int) -> Any:
     axis = wrap_axis(dimension, input.ndim)
     n = input.shape[axis] if input.ndim else 1

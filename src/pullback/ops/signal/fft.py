@@ -24,7 +24,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample
 from ...tensor import dtypes
-from ...tensor.arrays import own_axis
+from ...tensor.arrays import own_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
 from ..make.conversion import to
@@ -48,6 +48,11 @@ def _library() -> Any:
     return scipy.fft
 
 
+def _library_for(input: Any) -> Any:
+    """The library that transforms a payload: NumPy's functions hand on what is no array."""
+    return _library() if type(input) is np.ndarray else np.fft
+
+
 def _resize_rule(g: Any, dims: Any, input_shape: Any) -> Any:
     return on(_resize, g, dims, tuple(input_shape[d] for d in dims))
 
@@ -59,7 +64,7 @@ def _resize(input: Any, dims: Any, sizes: Any) -> Any:
     for dim, size in zip(dims, sizes, strict=True):
         shape[dim] = size
     common = tuple(slice(min(n, m)) for n, m in zip(shape, input.shape, strict=True))
-    out = np.zeros(shape, input.dtype)
+    out = zeros_beside(input, tuple(shape))
     out[common] = input[common]
     return out
 
@@ -76,9 +81,10 @@ def _resize(input: Any, dims: Any, sizes: Any) -> Any:
     input=lambda g, dims, norm, inverse: on(_c2c, g, dims, _TURNED[norm], not inverse),
 )
 def _c2c(input: Any, dims: Any, norm: Any, inverse: bool) -> Any:
+    library = _library_for(input)
     if len(dims) == 1:  # twice as fast for short signals
-        return (_library().ifft if inverse else _library().fft)(input, axis=dims[0], norm=norm)
-    return (_library().ifftn if inverse else _library().fftn)(input, axes=dims, norm=norm)
+        return (library.ifft if inverse else library.fft)(input, axis=dims[0], norm=norm)
+    return (library.ifftn if inverse else library.fftn)(input, axes=dims, norm=norm)
 
 
 def _weighted(spectrum: Any, dim: int, n: int, inner: float) -> Any:
@@ -106,8 +112,8 @@ def _r2c_rule(g: Any, dims: Any, norm: str, input_shape: Any) -> Any:
 def _r2c(input: Any, dims: Any, norm: Any) -> Any:
     """Half the spectrum along the last of `dims`, all of it along the others."""
     if len(dims) == 1:
-        return _library().rfft(input, axis=dims[0], norm=norm)
-    return _library().rfftn(input, axes=dims, norm=norm)
+        return _library_for(input).rfft(input, axis=dims[0], norm=norm)
+    return _library_for(input).rfftn(input, axes=dims, norm=norm)
 
 
 @linear(
@@ -121,8 +127,8 @@ def _r2c(input: Any, dims: Any, norm: Any) -> Any:
 def _c2r(input: Any, dims: Any, norm: Any, n: int) -> Any:
     """The real signal, of length `n` along the last of `dims`, of a half spectrum."""
     if len(dims) == 1:
-        return _library().irfft(input, n, dims[0], norm)
-    return _library().irfftn(input, [*(input.shape[d] for d in dims[:-1]), n], dims, norm)
+        return _library_for(input).irfft(input, n, dims[0], norm)
+    return _library_for(input).irfftn(input, [*(input.shape[d] for d in dims[:-1]), n], dims, norm)
 
 
 # Arguments ------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample, V
 from ...tensor import dtypes
+from ...tensor.arrays import zeros_beside
+from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.complex import view_as_real
 from ..elementwise.value_checks import check_values
@@ -33,7 +35,7 @@ from .fft import _c2c, _c2r, _r2c, _resize
 )
 def _frames(input: Any, size: int, hop: int) -> Any:
     """The pieces of length `size`, one every `hop` elements of the last axis, along a new axis before it."""
-    return np.array(np.lib.stride_tricks.sliding_window_view(input, size, -1)[..., ::hop, :])
+    return np.copy(np.lib.stride_tricks.sliding_window_view(input, size, -1)[..., ::hop, :])
 
 
 @linear(
@@ -41,6 +43,7 @@ def _frames(input: Any, size: int, hop: int) -> Any:
     batch="leading",
     input=lambda g, hop, input_shape: on(_frames, g, input_shape[-1], hop),
 )
+@on_arrays
 def _overlap_add(input: Any, hop: int, length: int) -> Any:
     """A signal of `length` with each frame added at its place: the transpose of `_frames`."""
     *lead, count, size = input.shape
@@ -97,8 +100,8 @@ def _centred(window: Tensor, width: int, n_fft: int) -> Tensor:
 
 
 def _zeros_around(input: Tensor, before: int, behind: int) -> Tensor:
-    shape, dtype = input._data.shape[:-1], input._data.dtype
-    parts = [wrap(np.zeros((*shape, n), dtype)) for n in (before, behind)]
+    shape = input._data.shape[:-1]
+    parts = [wrap(zeros_beside(input._data, (*shape, n))) for n in (before, behind)]
     return cat([parts[0], input, parts[1]], -1)
 
 

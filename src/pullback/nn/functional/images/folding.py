@@ -11,6 +11,7 @@ from ....kernels.sliding import Ints, Slide, add_windows, pad, windows
 from ....table.calls import on
 from ....table.entry import linear
 from ....table.samples import A, S
+from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse
 from ..primitives import SAVED
@@ -65,6 +66,7 @@ def _check_unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: A
         S([1.0], 2),
     ],
 )
+@on_arrays
 def unfold(input: Any, slide: Any, kernel: Any) -> Any:
     """The elements that a window sees at each of its L places, as columns: ``(N, C, H, W)`` to ``(N, C * kernel, L)``.
 
@@ -125,6 +127,7 @@ def _check_fold(
         S([1.0], 5, 2),
     ],
 )
+@on_arrays
 def fold(input: Any, slide: Any, kernel: Any, image: Any) -> Any:
     """The sum of columns ``(N, C * kernel, L)`` as images ``(N, C, *output_size)``: the adjoint of `unfold`.
 

@@ -21,6 +21,7 @@ from ....ops.products.matmul import matmul
 from ....table.calls import on
 from ....table.entry import bilinear, composite
 from ....table.samples import A, S, V
+from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, tensors, where_empty
 from .resampling import cubic_weights
@@ -44,6 +45,7 @@ def _batches(*arrays: Array) -> tuple[Ints, list[Array]]:
     input=lambda g, index, weight, input_shape: on(_write, g, index, weight, input_shape[-1]),
     weight=lambda g, input, index: on(_compare, g, input, index),
 )
+@on_arrays
 def _read(input: Any, index: Any, weight: Any) -> Any:
     """y ``(..., C, l)`` of x ``(..., C, p)`` at positions ``(..., k, l)``, with weights."""
     lead, (x, places, w) = _batches(input, index, weight)
@@ -62,6 +64,7 @@ def _read(input: Any, index: Any, weight: Any) -> Any:
     input=lambda g, index, weight: on(_read, g, index, weight),
     weight=lambda g, input, index: on(_compare, input, g, index),
 )
+@on_arrays
 def _write(input: Any, index: Any, weight: Any, size: Any) -> Any:
     """x, with `size` elements, from y as `input` and the weights."""
     lead, (y, places, w) = _batches(input, index, weight)
@@ -80,6 +83,7 @@ def _write(input: Any, index: Any, weight: Any, size: Any) -> Any:
     input=lambda g, other, index: on(_read, other, index, g),
     other=lambda g, input, index, other_shape: on(_write, input, index, g, other_shape[-1]),
 )
+@on_arrays
 def _compare(input: Any, other: Any, index: Any) -> Any:
     """w, from y as `input` and x as `other`."""
     lead, (y, x, places) = _batches(input, other, index)

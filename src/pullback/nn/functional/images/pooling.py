@@ -16,6 +16,7 @@ from ....kernels.sliding import Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
 from ....table.entry import special, titled
 from ....table.samples import A, Differs, S, V, inf, nan
+from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
 from ..primitives import SAVED, added_into_planes, picked_from_planes
@@ -158,6 +159,7 @@ def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: I
         added_into_planes, g[0], out1, tuple(input_shape[-len(slide.stride) :])
     ),
 )
+@on_arrays
 def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     """The largest elements, and their flat positions in the image: the first of equals, the last NaN."""
     space = len(kernel)

@@ -19,6 +19,7 @@ import numpy as np
 from ....kernels.sliding import Array, Ints, Slide, add_windows, offsets, pad, windows
 from ....table.calls import on
 from ....table.entry import bilinear
+from ....tensor.protocol import on_arrays
 
 _COLUMNS = 1 << 18  # elements of the columns made at a time
 _GAP = 16
@@ -153,6 +154,7 @@ _SAVED = {
     input=lambda g, weight, geometry, input_shape: on(_spread, g, weight, geometry, _space(input_shape, geometry)),
     weight=lambda g, input, geometry, weight_shape: _weights(input, g, geometry, weight_shape),
 )
+@on_arrays
 def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
     """y, from ``(..., N, C, *image)`` and ``(..., O, C/g, *kernel)``; either or both may have leading batch axes."""
     space, dtype = len(geometry.slide.stride), input.dtype
@@ -180,6 +182,7 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
     input=lambda g, weight, geometry: on(_convolve, g, weight, geometry),
     weight=lambda g, input, geometry, weight_shape: _weights(g, input, geometry, weight_shape),
 )
+@on_arrays
 def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
     """x, with images of size `image`, from y as `input` and a weight."""
     space, dtype = len(geometry.slide.stride), input.dtype
@@ -221,6 +224,7 @@ def _spread_alone(padded: Array, y: Array, w: Array, form: _Form) -> None:
     input=lambda g, other, geometry, input_shape: on(_spread, other, g, geometry, _space(input_shape, geometry)),
     other=lambda g, input, geometry: on(_convolve, input, g, geometry),
 )
+@on_arrays
 def _correlate(input: Any, other: Any, geometry: Any, kernel: Any) -> Any:
     """w, with kernels of size `kernel`, from x as `input` and y as `other`."""
     space, dtype = len(geometry.slide.stride), input.dtype

@@ -12,6 +12,7 @@ from ....ops.make.random import rand
 from ....table.calls import on
 from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
+from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
 from ..primitives import added_into_planes, picked_from_planes
@@ -25,6 +26,7 @@ from .pooling import chosen_windows
     numbers="plane",
     input=lambda g, indices, plane: on(picked_from_planes, g, indices, len(plane)),
 )
+@on_arrays
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with the elements of `input` at their flat positions."""
     size = math.prod(plane)
@@ -142,6 +144,7 @@ def _starts(sample: Array, n: int, m: int, k: int) -> Array:
     jvp=lambda tangents, out1, kernel: [on(picked_from_planes, tangents[0], out1, len(kernel)), None],
     input=lambda g, out1, kernel, input_shape: on(added_into_planes, g[0], out1, tuple(input_shape[-len(kernel) :])),
 )
+@on_arrays
 def _fractional_max_pool(input: Any, samples: Any, kernel: Any, size: Any) -> Any:
     lead = input.shape[: -len(kernel)]
     image = input.shape[input.ndim - len(kernel) :]
