@@ -248,7 +248,9 @@ def _laid_out(like: Any, g: Any, unshared: bool) -> Any:
     owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
     if owned and g.strides == like.strides:
         return g
-    own = np.empty_like(like, g.dtype) if isinstance(like, np.ndarray) else np.empty(g.shape, g.dtype)
+    if not isinstance(like, np.ndarray) or not isinstance(g, np.ndarray):
+        return np.copy(g)
+    own = np.empty_like(like, g.dtype)
     own[...] = g
     return own
 

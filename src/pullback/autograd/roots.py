@@ -61,7 +61,7 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
                 f"grad can be implicitly created only for real scalar outputs but got {data.dtype}.\n"
                 "  What to do: pass the gradient, or take the real part or abs() first."
             )
-        return np.ones_like(tensor.detach()) if isinstance(tensor, Lifted) else np.ones(data.shape, data.dtype)
+        return np.ones_like(tensor.detach() if isinstance(tensor, Lifted) else data)
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._data.shape != data.shape:

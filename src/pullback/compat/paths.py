@@ -53,6 +53,7 @@ PUBLIC = [
     "fft",
     "func",
     "inspect",
+    "interpreters",
     "linalg",
     "nn",
     "nn.functional",

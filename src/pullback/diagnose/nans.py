@@ -25,7 +25,7 @@ from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.node import FREED, reachable
 from ..autograd.saved import PackedTuple
-from ..tensor.memory import Payload
+from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
 from .listeners import ByTensor
@@ -91,7 +91,7 @@ def all_finite(a: np.ndarray[Any, Any]) -> bool:
 
 def _payload(value: Any) -> Any:
     """The array that a Tensor holds; inside a transform, the whole batch or the primal."""
-    while isinstance(value, (Tensor, Payload)):
+    while isinstance(value, (Tensor, LevelPayload)):
         value = value._data if isinstance(value, Tensor) else value.inside
     return value
 

@@ -18,7 +18,7 @@ from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.node import edge_of
 from ..interpreters.dual import Dual, Jvp, fitting
 from ..table.levels import inner
-from ..tensor.memory import INFERENCE, Payload
+from ..tensor.memory import INFERENCE, LevelPayload
 from ..tensor.modes import restoring, thread
 from ..tensor.tensor import Lifted, Tensor, need_tensor, wrap
 
@@ -50,7 +50,7 @@ class _DualLevel(Jvp):
     def register(self, t: Tensor) -> None:
         self.remember(t)
 
-    def assign(self, t: Tensor, new: Payload) -> None:
+    def assign(self, t: Tensor, new: LevelPayload) -> None:
         super().assign(t, new)
         held: Any = t._data
         if t._version_of not in (None, INFERENCE) and held.primal._version_of is t._version_of:
@@ -58,7 +58,7 @@ class _DualLevel(Jvp):
 
     def adopt(self, t: Tensor) -> Tensor:
         """Lift a tracked tensor from below to this level, at the same place in the graph."""
-        if not t._requires_grad or (isinstance(t._data, Payload) and t._data.level is self):
+        if not t._requires_grad or (isinstance(t._data, LevelPayload) and t._data.level is self):
             return t
         return self.dual(t, None)
 

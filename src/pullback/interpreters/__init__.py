@@ -1,1 +1,13 @@
-"""Further interpreters of the table: for batches (vmap), pairs of primal and tangent, and traced values."""
+"""Interpreters: what computes instead of NumPy's arrays when an operation runs.
+
+This package's own are for batches (`vmap`), pairs of primal and tangent (forward mode) and traced values (`compile`).
+`Payload` is the base class of one's own.
+"""
+
+from .payload import Payload
+
+__all__ = ["Payload"]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

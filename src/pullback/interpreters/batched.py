@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors
 from ..table.levels import Level, inner, mapped
 from ..tensor import dtypes
-from ..tensor.memory import Payload
+from ..tensor.memory import LevelPayload
 from ..tensor.nested import any_instance, instances
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import backward_of_each, forward_of_vmap
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..table.op import Op
 
 
-class Batched(Payload):
+class Batched(LevelPayload):
     """One of the tensors along the first axis of `value`; without such an axis, the same tensor for each element."""
 
     __slots__ = ("has_axis", "value")
@@ -64,7 +64,7 @@ class Batched(Payload):
             return Batched(self.level, _like(self.value, array), False)
         return Batched(self.level, _like(self.value, array[None].repeat(self.level.size, 0)))
 
-    def assign(self, new: Payload) -> None:
+    def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Batched)
         if new.has_axis and not self.has_axis:
             raise RuntimeError(
@@ -94,7 +94,7 @@ class Batched(Payload):
 
 
 def _like(t: Tensor, array: Any) -> Tensor:
-    return wrap(t._data.like(array)) if isinstance(t._data, Payload) else wrap(array)
+    return wrap(t._data.like(array)) if isinstance(t._data, LevelPayload) else wrap(array)
 
 
 class Vmap(Level):

@@ -22,7 +22,7 @@ from ..table.levels import Level, inner, mapped
 from ..table.nodes import beside, conjugated
 from ..table.op import needs
 from ..tensor.arrays import repeats
-from ..tensor.memory import Payload, same_memory
+from ..tensor.memory import LevelPayload, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from ..tensor.views import Lost
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-class Dual(Payload):
+class Dual(LevelPayload):
     """A primal and its tangent: a Tensor of the same shape and dtype, or None for zero."""
 
     __slots__ = ("primal", "tangent")
@@ -70,9 +70,9 @@ class Dual(Payload):
 
     def like(self, array: Any) -> Dual:
         data = self.primal._data
-        return Dual(self.level, wrap(data.like(array) if isinstance(data, Payload) else array), None)
+        return Dual(self.level, wrap(data.like(array) if isinstance(data, LevelPayload) else array), None)
 
-    def assign(self, new: Payload) -> None:
+    def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Dual)
         self.primal.copy_(new.primal)
         self.level.pushing(self._assign_tangent, new)
@@ -150,7 +150,7 @@ class Jvp(Level):
                 view._edge, view._requires_grad = None, False
             self.remember(view)
 
-    def assign(self, t: Tensor, new: Payload) -> None:
+    def assign(self, t: Tensor, new: LevelPayload) -> None:
         held: Any = t._data
         assert isinstance(new, Dual)
         if held.tangent is None and new.tangent is not None:
@@ -161,7 +161,7 @@ class Jvp(Level):
         """Give a tensor without a tangent, and its views, zeros in the same layout, varying as `tangent` does."""
         data = tangent._data
         zeros = np.zeros(base._data.shape, data.dtype)
-        whole = wrap(data.like(zeros) if isinstance(data, Payload) else zeros)
+        whole = wrap(data.like(zeros) if isinstance(data, LevelPayload) else zeros)
         for view in [base, *_views_of(base)]:
             held = inner(view, self)
             if isinstance(held, Dual) and held.tangent is None:
@@ -284,7 +284,7 @@ def laid_as(primal: Tensor, tangent: Tensor) -> Any:
 def fitting(primal: Tensor, tangent: Tensor) -> Any:
     """The tangent, copied unless it is known to have the layout of its primal."""
     a, b = primal._data, tangent._data
-    if isinstance(a, Payload) or isinstance(b, Payload) or a.size < 2 or repeats(a):
+    if isinstance(a, LevelPayload) or isinstance(b, LevelPayload) or a.size < 2 or repeats(a):
         return tangent
     alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]
     return tangent if alike else laid_as(primal, tangent)

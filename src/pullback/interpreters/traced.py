@@ -21,7 +21,7 @@ from ..autograd.node import edge_of, next_order
 from ..diagnose.places import formatted, user_place
 from ..table.levels import Level, inner, mapped
 from ..table.writing import Through
-from ..tensor.memory import Payload
+from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .functions import recording
@@ -58,7 +58,7 @@ class Entry(NamedTuple):
     results: tuple[int, ...]
 
 
-class Traced(Payload):
+class Traced(LevelPayload):
     """Value `number` of a trace; it was `example` in the traced call.
 
     A payload is memory of the program: tensors that share it see each other's writes. That of a view is ``step`` (an
@@ -75,7 +75,7 @@ class Traced(Payload):
         self.views: list[weakref.ref[Traced]] = []
         self.line = ""
 
-    def see(self, parent: Payload, op: Op, args: tuple[Any, ...]) -> None:
+    def see(self, parent: LevelPayload, op: Op, args: tuple[Any, ...]) -> None:
         if self.parent is None and isinstance(parent, Traced) and parent is not self:
             self.parent, self.step = parent, (op, args) if op.differentiable else None
             parent.root.views.append(weakref.ref(self))
@@ -150,7 +150,7 @@ class Traced(Payload):
     def like(self, array: Any) -> Traced:
         return self.level.constant(wrap(np.asarray(array)))
 
-    def assign(self, new: Payload) -> None:
+    def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Traced)
         example = new.example
         if example.shape != self.shape or example.dtype != self.dtype:
@@ -294,7 +294,7 @@ class Trace(Level):
         known = self._known.get(id(t))
         if known is not None:
             return known
-        if isinstance(t._data, Payload) or not isinstance(t._data, np.ndarray):
+        if isinstance(t._data, LevelPayload) or not isinstance(t._data, np.ndarray):
             raise refused(
                 f"a tensor of another kind than plain ones is used: {type(t).__name__}",
                 "pass it through functions that are not compiled",
@@ -358,7 +358,7 @@ class Trace(Level):
             expected[id(self.examples[number])] += 2  # the list of examples, and a payload
         return any(sys.getrefcount(arrays[key]) > REFERENCES + expected[key] for key in arrays)
 
-    def assign(self, t: Tensor, new: Payload) -> None:
+    def assign(self, t: Tensor, new: LevelPayload) -> None:
         self.layouts = True  # they decide what is a view and what is a copy
         held: Any = t._data
         root = held.root

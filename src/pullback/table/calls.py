@@ -16,7 +16,7 @@ from ..autograd.node import begin, edge_of, leaf_edge, next_order
 from ..tensor import dtypes
 from ..tensor.arrays import in_order, writable
 from ..tensor.dtypes import NARROW
-from ..tensor.memory import INFERENCE, WRITES, Payload, Version, View, same_memory
+from ..tensor.memory import INFERENCE, WRITES, LevelPayload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
 from ..tensor.overrides import dispatch, overriding
@@ -117,7 +117,7 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
         data, payload = view._data, source._data
         if type(data) is not _ndarray or (base := data.base) is None or not (base is payload or base is payload.base):
             return view
-    elif isinstance(view._data, Payload):
+    elif isinstance(view._data, LevelPayload):
         view._data.see(source._data, op, args[1:])
     version = source._version_of
     if version is INFERENCE:  # not part of a graph, even if made from a leaf that requires grad
@@ -211,7 +211,7 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if level.shares_graph and thread.modes.grad_enabled:
         args = mapped(level.adopt, args)
     result = level.run(op, args, kwargs)
-    if not isinstance(result, (Payload, tuple)):  # not a tensor: a bool, a size
+    if not isinstance(result, (LevelPayload, tuple)):  # not a tensor: a bool, a size
         return result
     full = op.padded(args, kwargs)
     if op.joins:

@@ -16,7 +16,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..tensor.memory import Payload
+from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import any_instance
 from ..tensor.overrides import overriding
@@ -100,7 +100,7 @@ class Level:
             "pullback.zeros_like(x)."
         )
 
-    def assign(self, t: Tensor, new: Payload) -> None:
+    def assign(self, t: Tensor, new: LevelPayload) -> None:
         """Write the values of `new` into the memory of `t`, a Tensor of this level."""
         data: Any = t._data
         data.assign(new)
@@ -109,7 +109,7 @@ class Level:
         """A Tensor from below as the argument of an operation at this level, if it shares the graph."""
         return t
 
-    def constant(self, t: Tensor) -> Payload:
+    def constant(self, t: Tensor) -> LevelPayload:
         """A Tensor of a lower level as a payload of this one: a constant of this level."""
         raise NotImplementedError
 
@@ -155,15 +155,15 @@ def highest(values: Sequence[Any]) -> Level | None:
     return found
 
 
-def inner(t: Tensor, level: Level) -> Payload | None:
+def inner(t: Tensor, level: Level) -> LevelPayload | None:
     """The payload of a Tensor, if it is one of `level`."""
     data = t._data
-    return data if type(t) is not Tensor and isinstance(data, Payload) and data.level is level else None
+    return data if type(t) is not Tensor and isinstance(data, LevelPayload) and data.level is level else None
 
 
 def to_current(t: Tensor) -> Tensor:
     """The same values as a Tensor of the innermost open level, where a gradient is to be recorded."""
     for level in thread.modes.levels:
-        if not (isinstance(t._data, Payload) and t._data.level.number >= level.number):
+        if not (isinstance(t._data, LevelPayload) and t._data.level.number >= level.number):
             t = wrap(level.constant(t))
     return t

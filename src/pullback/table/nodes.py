@@ -21,7 +21,7 @@ from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from ..tensor import dtypes
-from ..tensor.memory import WRITES, Payload, View
+from ..tensor.memory import WRITES, LevelPayload, View
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, is_tracked, wrap
 from .op import OUTPUT, Op, Over, Rule, needs
@@ -327,7 +327,7 @@ def _holds_data(saved: Any) -> bool:
     """Whether a node saved tensors or arrays; also True if they were freed, or hooks packed them."""
     if isinstance(saved, (tuple, list)) and type(saved) is not PackedTuple:
         return any(map(_holds_data, saved))
-    return saved is FREED or isinstance(saved, (Tensor, np.ndarray, Payload, PackedTuple))
+    return saved is FREED or isinstance(saved, (Tensor, np.ndarray, LevelPayload, PackedTuple))
 
 
 class ManyNode(OpNode):

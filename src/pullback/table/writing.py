@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..autograd.node import carry_retained
-from ..tensor.memory import Payload, View, refused_write
+from ..tensor.memory import LevelPayload, View, refused_write
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.views import Lost, keep_values, lose, refuse_inference, refuse_memory
@@ -73,14 +73,14 @@ def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
 
 def before_write(t: Tensor) -> Tensor:
     """A stand-in for `t` before the write: the same place in the graph, a copy of the values."""
-    old = wrap(t._data.clone() if isinstance(t._data, Payload) else np.array(t._data))
+    old = wrap(t._data.clone() if isinstance(t._data, LevelPayload) else np.copy(t._data))
     old._edge, old._requires_grad = t._edge, t._requires_grad
     return old
 
 
 def put(t: Tensor, result: Tensor) -> None:
     """Write the values of `result`, which fit, into the memory of `t`."""
-    if not isinstance(result._data, Payload) and not isinstance(t._data, Payload):
+    if not isinstance(result._data, LevelPayload) and not isinstance(t._data, LevelPayload):
         t._data[...] = result._data
         return
     level = highest((t, result))

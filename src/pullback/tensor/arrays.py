@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import errors
 from .adding import summed
+from .protocol import is_payload
 
 Shape = tuple[int, ...]
 
@@ -117,23 +118,36 @@ def in_order(found: Any) -> Any:
 
 
 def empty_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
-    """``np.empty`` of a shape, by default in the dtype of `like`; where `like` is no array, of its kind.
+    """``np.empty`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
 
     >>> empty_beside(np.ones(2, np.float32), (2, 3)).dtype
     dtype('float32')
     """
     dtype = like.dtype if dtype is None else dtype
-    return np.empty(shape, dtype) if type(like) is np.ndarray else np.empty_like(like, dtype, shape=shape)
+    if type(like) is np.ndarray or not is_payload(like):
+        return np.empty(shape, dtype)
+    return np.empty_like(like, dtype, shape=shape)
 
 
 def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
-    """``np.zeros`` of a shape, by default in the dtype of `like`; where `like` is no array, of its kind.
+    """``np.zeros`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
 
     >>> zeros_beside(np.ones(2, np.float32), (3,))
     array([0., 0., 0.], dtype=float32)
     """
     dtype = like.dtype if dtype is None else dtype
-    return np.zeros(shape, dtype) if type(like) is np.ndarray else np.zeros_like(like, dtype, shape=shape)
+    if type(like) is np.ndarray or not is_payload(like):
+        return np.zeros(shape, dtype)
+    return np.zeros_like(like, dtype, shape=shape)
+
+
+def beside(like: Any, values: Any) -> Any:
+    """An array of constants; of the kind of `like` where that is a payload that is no array."""
+    if type(like) is np.ndarray or not is_payload(like):
+        return values
+    found = np.empty_like(like, values.dtype, shape=values.shape)
+    found[...] = values
+    return found
 
 
 _SMALL = 4096

@@ -204,7 +204,7 @@ WRITES = Writes()
 next_write = itertools.count(1).__next__
 
 
-class Payload:
+class LevelPayload:
     """The payload of a transform's Tensors: it holds Tensors of the levels below it (see `table/levels.py`).
 
     It has the attributes of an array that operations read, without the parts that the transform adds. It has no values
@@ -262,23 +262,23 @@ class Payload:
         """The only value for ``float()``, ``int()`` or ``complex()``; refused where a derivative would be lost."""
         return self._no_array() if self.inside is None or not self.level.open else self.inside._number(kind)
 
-    def detach(self) -> Payload:
+    def detach(self) -> LevelPayload:
         """The same values, outside every graph."""
         raise NotImplementedError
 
-    def clone(self) -> Payload:
+    def clone(self) -> LevelPayload:
         """A copy, recorded in the graphs of the tensor inside."""
         raise NotImplementedError
 
-    def like(self, array: Any) -> Payload:
+    def like(self, array: Any) -> LevelPayload:
         """A payload of this level that holds `array`."""
         raise NotImplementedError
 
-    def assign(self, new: Payload) -> None:
+    def assign(self, new: LevelPayload) -> None:
         """Write the values of `new` into the memory of the tensor inside."""
         raise NotImplementedError
 
-    def see(self, parent: Payload, op: Any, args: tuple[Any, ...]) -> None:
+    def see(self, parent: LevelPayload, op: Any, args: tuple[Any, ...]) -> None:
         """Be told that it is ``op(parent, *args)``, a view. Only a payload without memory has to know."""
 
     def escaped(self) -> RuntimeError:
@@ -317,12 +317,12 @@ class Payload:
 def same_memory(a: Any, b: Any) -> bool:
     """Whether two payloads share memory, as far as that can be known."""
     a, b = innermost(a), innermost(b)
-    return isinstance(a, Payload) or isinstance(b, Payload) or not a.size or np.may_share_memory(a, b)
+    return isinstance(a, LevelPayload) or isinstance(b, LevelPayload) or not a.size or np.may_share_memory(a, b)
 
 
 def innermost(data: Any) -> Any:
     """The innermost payload within those of transforms: an array, or a payload that knows of none."""
-    while isinstance(data, Payload) and (held := data.inside) is not None:
+    while isinstance(data, LevelPayload) and (held := data.inside) is not None:
         data = held._data
-    layout = data.layout if isinstance(data, Payload) else None
+    layout = data.layout if isinstance(data, LevelPayload) else None
     return data if layout is None else layout

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import errors
+from .protocol import is_payload
 
 if TYPE_CHECKING:  # which is slow to import
     from numpy.typing import DTypeLike
@@ -190,7 +191,7 @@ def tensor_str(
     >>> tensor_str(np.arange(2000))
     'tensor([   0,    1,    2,  ..., 1997, 1998, 1999])'
     """
-    data = np.asarray(data)
+    data = data if is_payload(data) else np.asarray(data)
     if data.dtype.kind not in "biufcV":  # V: bfloat16
         raise TypeError(
             f"tensor_str: expected booleans, integers, floats or complex numbers, found dtype {data.dtype}. Convert "
@@ -204,7 +205,9 @@ def tensor_str(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return _with_suffixes(prefix + _numbers(data, indent, options), suffixes, indent, options.linewidth) + ")"
+    # a payload that is no array shows itself
+    numbers = repr(data).replace("\n", "\n" + " " * indent) if is_payload(data) else _numbers(data, indent, options)
+    return _with_suffixes(prefix + numbers, suffixes, indent, options.linewidth) + ")"
 
 
 def format_scalar(value: np.ndarray | np.generic, spec: str) -> str:

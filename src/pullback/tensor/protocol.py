@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .memory import LevelPayload
 from .modes import thread
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -71,9 +72,9 @@ _NO_PAYLOADS = frozenset({np.ndarray, int, float, complex, bool, str, tuple, typ
 def on_arrays(function: F) -> F:
     """Mark a function of this package that works on arrays alone: a payload that is no array is asked to carry it.
 
-    It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload that
-    holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by the
-    function's name.
+    It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload
+    that holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by
+    the function's name.
     """
 
     @functools.wraps(function)
@@ -83,14 +84,16 @@ def on_arrays(function: F) -> F:
                 return _handed(call, args, kwargs)
         return function(*args, **kwargs)
 
+    call.on_arrays = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
 def is_payload(value: Any) -> bool:
-    """Whether a value answers NumPy's protocols itself, or is a list with one that does; no array does."""
+    """Whether a value computes by NumPy's protocols and is no array, or is a list with one that does."""
     if isinstance(value, list):
         return any(map(is_payload, value))
-    return hasattr(type(value), "__array_function__") and not isinstance(value, np.ndarray)
+    kind = type(value)
+    return hasattr(kind, "__array_function__") and not issubclass(kind, (np.ndarray, LevelPayload))
 
 
 def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

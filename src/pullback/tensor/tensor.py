@@ -22,7 +22,7 @@ import numpy as np
 from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
-from .memory import INFERENCE, WRITES, Payload, Size, Version, View, next_write
+from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
@@ -392,7 +392,12 @@ class Tensor(Methods):
         """
         if self._requires_grad and not force and thread.modes.grad_enabled:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        return np.asarray(self._data)
+        found = np.asarray(self._data)
+        if found.dtype.kind == "O":  # of a payload without __array__
+            raise TypeError(
+                errors.message(f"numpy(): a {type(self._data).__name__} is not converted to an array by itself")
+            )
+        return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self._requires_grad and thread.modes.grad_enabled:
@@ -467,7 +472,7 @@ class Tensor(Methods):
     def _shown(self, grad_fn: str | None) -> str:
         """Its repr, with the name of the node that made it."""
         return printing.tensor_str(
-            np.asarray(self._data),
+            self._data,
             requires_grad=self._requires_grad,
             grad_fn=grad_fn,
             default_dtype=dtypes.default(),
@@ -535,11 +540,11 @@ def _is_recorded(value: Any) -> bool:
 
 
 class Lifted(Tensor):
-    """A Tensor that belongs to a transform: its payload is a `Payload`."""
+    """A Tensor that belongs to a transform: its payload is a `LevelPayload`."""
 
     __slots__ = ()
 
-    _data: Payload
+    _data: LevelPayload
 
     def detach(self) -> Tensor:
         """A tensor on the same memory that is not part of any graph; a write to one is seen, and counted, by both."""
@@ -612,7 +617,7 @@ def wrap(data: Any) -> Tensor:
     if type(data) is not _ndarray:
         if isinstance(data, np.generic):
             data = np.asarray(data)
-        elif isinstance(data, Payload):
+        elif isinstance(data, LevelPayload):
             t = object.__new__(Lifted)
             data.level.register(t)
     t._data = data

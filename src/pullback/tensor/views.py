@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .memory import INFERENCE, KEEPERS, WRITES, Payload, next_write, refused_write
+from .memory import INFERENCE, KEEPERS, WRITES, LevelPayload, next_write, refused_write
 from .modes import thread
 from .overrides import disabled_torch_function_impl
 from .tensor import PLAIN, Edge, Tensor
@@ -107,7 +107,7 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
     are given by positions, and the last write wins; elements may then share memory, but not all along an axis.
     """
     if not isinstance(data, np.ndarray):
-        data = data.layout if isinstance(data, Payload) else None
+        data = data.layout if isinstance(data, LevelPayload) else None
         if data is None:
             return
     flags = data.flags

@@ -19,7 +19,7 @@ from ..autograd.structure import changed
 from ..interpreters.functions import recording
 from ..table.calls import record, record_tuple
 from ..table.levels import Level, inner, mapped
-from ..tensor.memory import Payload
+from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
 from ..tensor.nested import leaves
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
@@ -63,7 +63,7 @@ class SelectiveCheckpointContext:
 Policy = Callable[..., Any]
 
 
-class _Held(Payload):
+class _Held(LevelPayload):
     """A tensor of the part: `value` is the same tensor outside the level."""
 
     __slots__ = ("value",)
@@ -95,9 +95,9 @@ class _Held(Payload):
 
     def like(self, array: Any) -> _Held:
         data = self.value._data
-        return _Held(self.level, wrap(data.like(array) if isinstance(data, Payload) else array))
+        return _Held(self.level, wrap(data.like(array) if isinstance(data, LevelPayload) else array))
 
-    def assign(self, new: Payload) -> None:
+    def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, _Held)
         self.value.copy_(new.value)
 
@@ -187,7 +187,7 @@ class Watching(Level):
     def take_in(self, t: Tensor) -> None:
         """Do nothing: a tensor from outside, e.g. running statistics, is written to directly."""
 
-    def assign(self, t: Tensor, new: Payload) -> None:
+    def assign(self, t: Tensor, new: LevelPayload) -> None:
         held = inner(t, self)
         assert isinstance(new, _Held)
         (held.value if isinstance(held, _Held) else t).copy_(new.value)

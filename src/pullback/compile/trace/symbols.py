@@ -44,6 +44,8 @@ class Symbol(NDArrayOperatorsMixin):
     T = property(lambda self: np.transpose(self))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if method == "at":  # it writes
+            raise Opaque
         if method == "reduce":
             return _reduce(ufunc, *inputs, **kwargs) if out is None else _refuse()
         if ufunc is np.matmul and out is None and not kwargs:
@@ -67,6 +69,8 @@ class Symbol(NDArrayOperatorsMixin):
         self.value, self.example = other.value, other.example
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if hasattr(func, "on_arrays"):
+            raise Opaque
         handler = HANDLERS.get(func)
         return called(func, args, kwargs) if handler is None else handler(*args, **kwargs)
 

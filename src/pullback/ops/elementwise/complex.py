@@ -199,6 +199,7 @@ def _check_parts(name: str, *parts: Any) -> None:
     samples=_PARTS,
     refused=_NO_PARTS,
 )
+@on_arrays
 def complex(real: Any, imag: Any) -> Any:
     """``real + i imag`` from two tensors of float32 (gives complex64) or float64 (complex128).
 
@@ -208,8 +209,6 @@ def complex(real: Any, imag: Any) -> Any:
     """
     _check_parts("complex", real, imag)
     dtype = dtypes.complex_of(real.dtype)
-    if type(real) is not np.ndarray or type(imag) is not np.ndarray:
-        return real + imag * dtype.type(1j)
     out = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
     out.real, out.imag = real, imag
     return out

@@ -15,10 +15,11 @@ from ... import errors
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, linear, special
-from ...table.operands import check_matrix, data_of
+from ...table.operands import check_matrix
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
+from ...tensor.arrays import beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..products.matmul import with_axes
@@ -186,7 +187,7 @@ def _unpacked(lu: Tensor) -> tuple[Any, Any]:
 
 def _permutation(pivots: Tensor, rows: int, dtype: Any) -> Tensor:
     """P as a matrix."""
-    return _exchanged(wrap(np.eye(rows, dtype=dtype, like=data_of(pivots))), pivots, True)
+    return _exchanged(wrap(beside(pivots._data, np.eye(rows, dtype=dtype))), pivots, True)
 
 
 @composite(home="linalg", samples=_rectangles, refused=_NO_PIVOT, differs=[EMPTY])

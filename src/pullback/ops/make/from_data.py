@@ -18,6 +18,7 @@ from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
 from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .conversion import cast, to
+from .objects import array_of
 
 _NUMBERS = frozenset((bool, int, float, complex))
 _COPY = (
@@ -199,21 +200,24 @@ def fitting(given: np.ndarray[Any, Any], wanted: np.dtype[Any]) -> np.ndarray[An
 # Arrays ---------------------------------------------------------------------------------------------------------------
 
 
-def _values(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    """A new array from numbers, nested sequences or arrays, of the dtype torch would give it."""
-    if not isinstance(data, (np.ndarray, np.generic)):
+def _values(data: Any, dtype: Any) -> Any:
+    """A new array from numbers, nested sequences or arrays, of the dtype torch would give it; or a payload's copy."""
+    found = dtypes.known(np.asarray(data)) if isinstance(data, np.generic) else array_of(data)
+    if found is None:
         return _from_numbers(data, dtype)
-    array = dtypes.known(np.asarray(data))
-    wanted = array.dtype if dtype is None else dtypes.to_numpy(dtype)
-    return np.array(array) if array.dtype == wanted else cast(array, wanted)
+    wanted = found.dtype if dtype is None else dtypes.to_numpy(dtype)
+    if found.dtype != wanted:
+        return cast(found, wanted)
+    return np.copy(found) if isinstance(found, np.ndarray) else found
 
 
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A tensor with a copy of `data`: a number, nested sequences, an array.
+    """A tensor with a copy of `data`: a number, nested sequences, an array, or another library's array.
 
-    Python floats get the default dtype (float32), integers int64; arrays and NumPy's numbers keep theirs. TypeError for
+    Python floats get the default dtype (float32), integers int64; arrays and NumPy's numbers keep theirs. An object
+    that computes by NumPy's protocols, and refuses to be an array, is held as it is, without a copy. TypeError for
     text, RuntimeError for other objects that are not numbers and for numbers that overflow `dtype`, ValueError for
     ragged sequences.
 
@@ -273,13 +277,14 @@ def scalar_tensor(
 
 @by_modes
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor, without a copy if it is a tensor or an array of that dtype."""
+    """`data` as a tensor, without a copy if it is a tensor, an array of that dtype, or shares its memory as one."""
     dtypes.check_device(device)
     if isinstance(data, Tensor):
         return data if dtype is None else to(data, dtype)
-    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtypes.to_numpy(dtype)):
-        return from_numpy(data)
-    return wrap(_values(data, dtype))
+    found = array_of(data)
+    if found is not None and (dtype is None or found.dtype == dtypes.to_numpy(dtype)):
+        return wrap(found)
+    return wrap(_values(data if found is None else found, dtype))
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
@@ -343,8 +348,8 @@ def asarray(
     dtypes.check_device(device)
     if isinstance(obj, Tensor):
         made = obj.detach() if requires_grad is False and obj.requires_grad else obj
-    elif isinstance(obj, np.ndarray):
-        made = from_numpy(obj)
+    elif (found := array_of(obj)) is not None:
+        made = wrap(found)
     elif hasattr(obj, "__dlpack__") and not isinstance(obj, np.generic):
         made = from_dlpack(obj)
     elif isinstance(obj, (bytes, bytearray, memoryview)) or type(obj).__module__ == "array":

@@ -20,9 +20,10 @@ from ... import errors
 from ...table.calls import write_out
 from ...table.entry import METHODS, alias
 from ...tensor import dtypes
-from ...tensor.arrays import sizes
+from ...tensor.arrays import beside, sizes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, chosen, dispatch, overriding
+from ...tensor.protocol import is_payload
 from ...tensor.tensor import NUMPY, Lifted, Tensor, need_tensor, wrap
 from .conversion import laid_out, order_of
 from .from_data import finish, fitting
@@ -276,6 +277,8 @@ NUMPY[np.full_like] = lambda a, fill_value, dtype=None: full_like(a, fill_value,
 def _new(make: Callable[..., Tensor]) -> Any:
     def call(self: Tensor, *args: Any, dtype: Any = None, **place: Any) -> Tensor:
         made = make(*args, dtype=self.dtype if dtype is None else dtype, **place)
+        if is_payload(self._data):
+            return finish(beside(self._data, made._data), None, made._requires_grad)
         if not isinstance(self, Lifted):
             return made
         lifted = wrap(self._data.like(made._data))

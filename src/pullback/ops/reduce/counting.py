@@ -16,6 +16,7 @@ from ...table.entry import composite, constant, linear, special
 from ...table.results import result_type
 from ...table.samples import A, Differs, S, Sample, V, index, nan
 from ...tensor.adding import summed
+from ...tensor.arrays import beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import reshape
@@ -113,6 +114,7 @@ def _bin_edges_rule(g: Any, input: Any, bins: Any) -> Any:
 
 
 @special(method=False, input=_bin_edges_rule)
+@on_arrays
 def _bin_edges(input: Any, bins: int) -> Any:
     """The edges of bins of equal width that hold all elements."""
     low, high = (np.minimum.reduce(input, None), np.maximum.reduce(input, None)) if input.size else (0.0, 1.0)
@@ -148,7 +150,11 @@ def _edges(name: str, input: Tensor, bins: Any, ends: Any) -> Tensor:
     """The edges: `bins` itself, or those of `bins` equal bins between `ends` or the extremes of the elements."""
     if not isinstance(bins, Tensor):
         _check_bins(name, bins)
-        return _bin_edges(input, bins) if ends is None else wrap(_even_edges(ends[0], ends[1], bins, input._data.dtype))
+        return (
+            _bin_edges(input, bins)
+            if ends is None
+            else wrap(beside(input._data, _even_edges(ends[0], ends[1], bins, input._data.dtype)))
+        )
     for wrong, which in (
         (bins._data.dtype != input._data.dtype, "input tensor and bins tensors should have the same dtype"),
         (bins._data.ndim != 1, "bins tensor should have one dimension"),
@@ -161,7 +167,7 @@ def _edges(name: str, input: Tensor, bins: Any, ends: Any) -> Tensor:
 
 def _weights(name: str, input: Tensor, weight: Any, shape: Any) -> Tensor:
     if weight is None:
-        return wrap(np.ones(shape, input._data.dtype))
+        return wrap(beside(input._data, np.ones(shape, input._data.dtype)))
     if not isinstance(weight, Tensor):
         raise TypeError(errors.message(f"{name}()", expected="weight to be a Tensor", found=errors.describe(weight)))
     if weight._data.dtype != input._data.dtype:

@@ -1,0 +1,294 @@
+"""Payloads of one's own: the base class of what a Tensor holds instead of an array.
+
+An operation computes by NumPy's functions, which ask an operand that is no array to carry them (`__array_ufunc__` and
+`__array_function__`). Here all such calls, and the methods that operations use, come down to one: `Payload.carry`. A
+class that is not derived from `Payload` can be a payload, too, if it has the same answers, as CuPy's array has.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+
+Call = Callable[..., Any]
+
+
+def astype(a: Any, dtype: Any, **how: Any) -> Any:
+    """``a.astype(dtype)``: NumPy 2.0 has no function for this method."""
+    return a.astype(dtype, **how)
+
+
+def view(a: Any, dtype: Any) -> Any:
+    """``a.view(dtype)``, the same bytes read as another dtype: NumPy has no function for this method."""
+    return a.view(dtype)
+
+
+def name_of(function: Any) -> str:
+    """The name of a function that a payload is asked to carry, as errors and tables show it.
+
+    >>> name_of(np.add), name_of(np.add.reduce), name_of(np.linalg.solve), name_of(operator.getitem)
+    ('numpy.add', 'numpy.add.reduce', 'numpy.linalg.solve', 'getitem')
+    """
+    if isinstance(function, np.ufunc):
+        return f"{_home(function)}.{function.__name__}"
+    if isinstance(owner := getattr(function, "__self__", None), np.ufunc):
+        return f"{_home(owner)}.{owner.__name__}.{function.__name__}"
+    module = getattr(function, "__module__", None) or "numpy"
+    if module in ("_operator", __name__):
+        return str(function.__name__)
+    return f"{module.replace('numpy._core', 'numpy')}.{function.__name__}"
+
+
+def _home(ufunc: np.ufunc) -> str:
+    return "numpy" if hasattr(np, ufunc.__name__) else "scipy.special"
+
+
+class Payload(np.lib.mixins.NDArrayOperatorsMixin):
+    """What a Tensor holds instead of an array: derive a class, and every operation computes on its objects.
+
+    A class defines ``shape``, ``dtype`` and `carry`. `carry` gets each NumPy function that an operation calls, each
+    function of this package that works on arrays alone, and `operator.getitem`, `operator.setitem`, `astype` and `view`
+    for these methods; the operators and the other methods of arrays come down to NumPy's functions. It returns the
+    result, an object of the class where an array would come out, or ``NotImplemented``: then the operation is refused
+    with a TypeError that names the function.
+
+    ``out=`` is honoured by writing the result with `operator.setitem`; an ``out=`` that is an array is refused, for it
+    cannot hold the result. An object is never converted to an array by itself (``__array__`` raises). Code that looks
+    at a value (``item()``, ``if``, a size) gets it from `numpy`, which is refused unless a class defines it.
+
+    Arrays and numbers may be among the arguments: they are constants. `pullback.tensor` and `pullback.as_tensor` make a
+    Tensor of a payload; `pullback.testing.check_payload` says which operations a class carries.
+
+    >>> import numpy as np, pullback
+    >>> from pullback.interpreters import Payload
+    >>> class Loud(Payload):  # prints what is computed
+    ...     def __init__(self, array):
+    ...         self.array, self.shape, self.dtype = array, array.shape, array.dtype
+    ...     def carry(self, function, args, kwargs):
+    ...         print(function.__name__)
+    ...         arrays = [a.array if isinstance(a, Loud) else a for a in args]
+    ...         return Loud(np.asarray(function(*arrays, **kwargs)))
+    ...     def __repr__(self):
+    ...         return f"Loud({self.array})"
+    >>> x = pullback.tensor(Loud(np.array([1.0, 2.0])), requires_grad=True)
+    >>> y = (x.sin() * 3).sum()
+    sin
+    multiply
+    sum
+    >>> y
+    tensor(Loud(5.252305234900734), dtype=pullback.float64, grad_fn=<SumBackward0>)
+    """
+
+    __slots__ = ("__weakref__",)
+
+    __array_priority__ = 100.0  # below a Tensor's
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def carry(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The result of ``function(*args, **kwargs)``, some of whose arguments are objects of this class.
+
+        They may lie in lists and tuples, as for `np.concatenate`. ``NotImplemented`` refuses the function.
+        """
+        return NotImplemented
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The values as an array; TypeError unless a class that has them defines it."""
+        raise TypeError(
+            errors.message(
+                f"{type(self).__name__}: its values are looked at, and it has none to show",
+                do="compute without a look at values (item(), `if`, sizes), or define numpy() in the class",
+            )
+        )
+
+    # NumPy's protocols --------------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        if method == "at" and not isinstance(inputs[0], Payload):
+            raise self._not_into(function, inputs[0])
+        return self._result(function, inputs, kwargs, out)
+
+    def __array_function__(self, function: Call, types: Any, args: Any, kwargs: Any) -> Any:
+        out = kwargs.get("out")
+        return self._result(function, args, {k: v for k, v in kwargs.items() if k != "out"}, out)
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            errors.message(
+                f"{type(self).__name__}: it is not converted to an array by itself",
+                do="call NumPy functions on it, which it carries, or its numpy() where it has one",
+            )
+        )
+
+    def _result(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any = None) -> Any:
+        """What `carry` returns, written into `out` if there is one; TypeError if the function is not carried."""
+        targets = out if isinstance(out, tuple) else () if out is None else (out,)
+        for target in targets:
+            if target is not None and not isinstance(target, Payload):
+                raise self._not_into(function, target)
+        found = self.carry(function, args, kwargs)
+        if found is NotImplemented:
+            raise TypeError(
+                errors.message(
+                    f"{type(self).__name__} does not carry {name_of(function)}",
+                    do="return its result from carry(), or leave out the operation",
+                )
+            )
+        if not targets:
+            return found
+        for target, value in zip(targets, found if isinstance(found, tuple) else (found,), strict=True):
+            if target is not None:
+                target[...] = value
+        return targets if len(targets) > 1 else targets[0]
+
+    def _not_into(self, function: Call, target: Any) -> TypeError:
+        return TypeError(
+            errors.message(
+                f"{name_of(function)}: {errors.describe(target)} cannot hold a {type(self).__name__}",
+                do=f"write into a {type(self).__name__}, or leave out= away",
+            )
+        )
+
+    # The methods of arrays that operations use ----------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._result(operator.getitem, (self, index), {})
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._result(operator.setitem, (self, index, value), {})
+
+    def astype(self, dtype: Any, order: str = "K", *, copy: bool = True) -> Any:
+        """A conversion to another dtype; itself if it has that and ``copy=False``. order: it has no meaning here."""
+        if not copy and self.dtype == dtype:
+            return self
+        return self._result(astype, (self, np.dtype(dtype)), {})
+
+    def view(self, dtype: Any) -> Any:
+        """The same bytes read as another dtype."""
+        return self._result(view, (self, np.dtype(dtype)), {})
+
+    def reshape(self, *shape: Any, **how: Any) -> Any:
+        """``np.reshape``."""
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **how)  # type: ignore[call-overload]
+
+    def transpose(self, *axes: Any) -> Any:
+        """``np.transpose``."""
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)  # type: ignore[call-overload]
+
+    def flatten(self) -> Any:
+        """A copy with one axis."""
+        return np.copy(np.ravel(self))  # type: ignore[call-overload]
+
+    def fill(self, value: Any) -> None:
+        """Write a number into all elements."""
+        self[...] = value
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - the name of NumPy
+        return np.transpose(self)  # type: ignore[call-overload]
+
+    @property
+    def real(self) -> Any:
+        return np.real(self)  # type: ignore[arg-type]
+
+    @property
+    def imag(self) -> Any:
+        return np.imag(self)  # type: ignore[arg-type]
+
+    # What follows from shape and dtype ------------------------------------------------------------------------------
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """As for elements that lie in the order of their indices."""
+        return tuple(math.prod(self.shape[i + 1 :]) * self.itemsize for i in range(self.ndim))
+
+    @property
+    def flags(self) -> Any:
+        """As for elements that lie in the order of their indices, in memory of their own."""
+        return SimpleNamespace(c_contiguous=True, f_contiguous=self.ndim < 2, forc=True, owndata=True, writeable=True)
+
+    base = None
+    """It is never known as a view: what is written into a part of it is not written into another object."""
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of unsized object")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    # A look at values -----------------------------------------------------------------------------------------------
+
+    def item(self, *index: Any) -> Any:
+        """The only value, or the one at an index, as a Python number."""
+        return self.numpy().item(*index)
+
+    def tolist(self) -> Any:
+        """The values as nested lists."""
+        return self.numpy().tolist()
+
+    def __bool__(self) -> bool:
+        return bool(self.numpy())
+
+    def __int__(self) -> int:
+        return int(self.numpy())
+
+    def __float__(self) -> float:
+        return float(self.numpy())
+
+    def __complex__(self) -> complex:
+        return complex(self.numpy())
+
+    def __index__(self) -> int:
+        return operator.index(self.numpy())
+
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.dtype}{list(self.shape)}>"
+
+
+def _method(name: str) -> Call:
+    function = getattr(np, name)
+
+    def method(self: Payload, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"Payload.{name}"
+    method.__doc__ = f"``np.{name}`` of it."
+    return method
+
+
+for _name in (
+    *(
+        "all any argmax argmin argsort clip conj conjugate copy cumsum diagonal dot max mean min nonzero prod ravel"
+    ).split(),
+    *("repeat round squeeze std sum swapaxes take trace var").split(),
+):
+    setattr(Payload, _name, _method(_name))

@@ -1,0 +1,377 @@
+"""`check_payload`: which operations of the table a payload class, or an interpreter of this package, carries.
+
+Every public operation that has samples is called with them, on arrays and on payloads. An operation is carried if each
+result is a payload with the shape and dtype of the array's result, and with its values where the class shows them, and
+if its gradients are. A refusal is reported with the name of the function that is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..autograd.api import grad
+from ..compile.front import compile
+from ..func.forward import jvp
+from ..func.vectorize import vmap
+from ..interpreters.payload import Payload
+from ..ops import TABLE
+from ..ops.make.objects import checked
+from ..ops.make.random import manual_seed
+from ..table.op import Op
+from ..table.samples import DType, Sample
+from ..tensor import dtypes
+from ..tensor.nested import leaves
+from ..tensor.tensor import Tensor, wrap
+
+Results = list[Tensor]
+Run = Callable[[Callable[..., Any], Sequence[Any]], Any]
+
+CARRIED, FORWARD_ONLY, REFUSED, WRONG = "carried", "forward only", "refused", "wrong"
+
+_BY = (
+    re.compile(r"does not carry ([\w.]+)"),
+    re.compile(r"no implementation found for '([\w.]+)'"),
+    re.compile(r"__array_ufunc__\(<ufunc '(\w+)'>"),
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What was found of one operation. by: the function that is refused, or what is wrong; "" if it is carried."""
+
+    name: str
+    status: str
+    by: str = ""
+    sample: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.status}" + f" ({self.by})" * bool(self.by)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check_payload` found: `entries`, and their numbers by status."""
+
+    subject: str
+    entries: tuple[Entry, ...]
+
+    def of(self, status: str) -> list[Entry]:
+        """The entries of a status: "carried", "forward only", "refused" or "wrong"."""
+        return [entry for entry in self.entries if entry.status == status]
+
+    @property
+    def share(self) -> float:
+        """The part of the entries that are carried, from 0 to 1."""
+        return len(self.of(CARRIED)) / max(len(self.entries), 1)
+
+    def __str__(self) -> str:
+        counts = Counter(entry.status for entry in self.entries)
+        lines = [f"{self.subject}: {counts[CARRIED]} of {len(self.entries)} entries carried ({self.share:.1%})"]
+        for status in (WRONG, REFUSED, FORWARD_ONLY):
+            lines += [f"  {entry}" for entry in self.of(status)]
+        return "\n".join(lines)
+
+
+def check_payload(
+    cls: Callable[[np.ndarray[Any, Any]], Any],
+    names: Iterable[str] = (),
+    *,
+    values: Callable[[Any], Any] | None = None,
+    dtype: str = "float64",
+) -> Report:
+    """Run the samples of the table through a payload class: which operations it carries, and what it refuses.
+
+    Args:
+        cls: the class, or another callable that makes a payload of an array, with its values.
+        names: the operations to run; all public ones with a sample, if none is named.
+        values: the array that a payload stands for, to be compared; by default what its ``numpy()`` returns, if it has
+            one that does. A payload without values is asked for the shape and dtype of its results alone.
+        dtype: the dtype of the samples' arrays that have none of their own.
+
+    Returns:
+        a `Report`, which prints itself.
+
+    Raises:
+        TypeError: `cls` makes no payload, e.g. an object without a shape or with another one than the array's.
+        ValueError: there is no operation of that name, or it has no sample.
+
+    >>> import numpy as np
+    >>> from pullback.interpreters import Payload
+    >>> class Sums(Payload):
+    ...     def __init__(self, array):
+    ...         self.array, self.shape, self.dtype = array, array.shape, array.dtype
+    ...     def numpy(self):
+    ...         return self.array
+    ...     def carry(self, function, args, kwargs):
+    ...         if function not in (np.add, np.positive):
+    ...             return NotImplemented
+    ...         arrays = [a.array if isinstance(a, Sums) else a for a in args]
+    ...         return Sums(np.asarray(function(*arrays, **kwargs)))
+    >>> print(check_payload(Sums, ["positive", "sin"]))
+    Sums: 1 of 2 entries carried (50.0%)
+      sin: refused (numpy.sin)
+    """
+    given = np.arange(3.0)
+    payload = checked(cls(given))
+    if payload.shape != given.shape or payload.dtype != given.dtype:
+        raise TypeError(
+            errors.message(
+                f"check_payload(): {_name(cls)} lies about its array",
+                expected=f"a payload of {errors.describe(given)}",
+                found=f"shape {payload.shape}, dtype {payload.dtype}",
+                do="return the shape and the dtype of the array that the payload was made of",
+            )
+        )
+    subject = _Payloads(cls, type(payload), values or _shown)
+    return Report(_name(cls), tuple(subject.entry(name, op, dtype) for name, op in _operations(names)))
+
+
+def check_interpreter(run: Run | str, names: Iterable[str] = (), *, dtype: str = "float64") -> Report:
+    """As `check_payload`, for a transform: the results are compared, and that the transform can be applied.
+
+    run: a function of an operation on tensors and of the tensors, which returns the operation's results computed inside
+    of the transform; or the name of one of this package's: "forward mode", "vmap", "compile".
+    """
+    subject = _Transformed(INTERPRETERS[run] if isinstance(run, str) else run)
+    title = run if isinstance(run, str) else _name(run)
+    return Report(title, tuple(subject.entry(name, op, dtype) for name, op in _operations(names)))
+
+
+def _name(value: Any) -> str:
+    return str(getattr(value, "__name__", type(value).__name__))
+
+
+def entries() -> dict[str, Op]:
+    """The entries that figures count: the public operations that have at least one sample."""
+    public = {name: op for name, op in TABLE.items() if not name.rpartition(".")[2].startswith("_")}
+    return {name: op for name, op in sorted(public.items()) if op.domain("samples")}
+
+
+def _operations(names: Iterable[str]) -> list[tuple[str, Op]]:
+    known, wanted = entries(), [*names]
+    if unknown := [name for name in wanted if name not in known]:
+        raise ValueError(
+            errors.message(
+                "check_payload()",
+                expected="names of operations that have samples",
+                found=", ".join(unknown),
+                do="write them as they stand below pullback, e.g. 'linalg.inv'; `pullback ops` lists them",
+            )
+        )
+    return [(name, known[name]) for name in wanted] if wanted else [*known.items()]
+
+
+class _Wrong(Exception):  # noqa: N818 - a finding
+    """A result that is not the one on arrays; its text says how."""
+
+
+class _Subject:
+    """Something that computes operations otherwise than on arrays."""
+
+    def entry(self, name: str, op: Op, dtype: str) -> Entry:
+        """What is found of one operation, on all its samples."""
+        for sample in op.domain("samples"):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                found = self.status(op, sample.arrays(dtype))
+            if found is not None:
+                return Entry(name, *found, repr(sample))
+        return Entry(name, CARRIED)
+
+    def status(self, op: Op, made: Sample) -> tuple[str, str] | None:
+        """The status and its reason, for one sample; None if it is carried."""
+        expected = _attempt(op, made, _of_array)
+        if isinstance(expected, Exception):
+            return None  # a sample of another dtype
+        try:
+            return self.compared(op, made, *expected)
+        except _Wrong as wrong:
+            return WRONG, str(wrong)
+        except Exception as error:
+            return REFUSED, _refused_by(error)
+
+    def compared(self, op: Op, made: Sample, results: Results, inputs: Results) -> tuple[str, str] | None:
+        """Compute a sample, and compare the results with those on arrays."""
+        raise NotImplementedError
+
+
+class _Payloads(_Subject):
+    def __init__(self, make: Callable[[Any], Any], kind: type, values: Callable[[Any], Any]) -> None:
+        self.make, self.kind, self.values = make, kind, values
+
+    def compared(self, op: Op, made: Sample, results: Results, inputs: Results) -> tuple[str, str] | None:
+        found = _attempt(op, made, lambda array: wrap(self.make(array)))
+        if isinstance(found, Exception):
+            raise found
+        ours, given = found
+        if len(ours) != len(results):
+            raise _Wrong(f"{len(ours)} results, expected {len(results)}")
+        for mine, theirs in zip(ours, results, strict=True):
+            self.compare(mine._data, theirs._data, bool(given))
+        wanted = _gradients(results, inputs, _of_array)
+        if isinstance(wanted, Exception) or not wanted:
+            return None
+        backward = _gradients(ours, given, lambda array: wrap(self.make(array)))
+        if isinstance(backward, Exception):
+            return FORWARD_ONLY, _refused_by(backward)
+        for mine, theirs in zip(backward, wanted, strict=True):
+            if (mine is None) != (theirs is None):
+                raise _Wrong(f"a gradient is {mine}, expected {theirs}")
+            if mine is not None and theirs is not None:
+                self.compare(mine._data, theirs._data, True)
+        return None
+
+    def compare(self, mine: Any, theirs: Any, derived: bool) -> None:
+        """Compare a payload with an array. derived: whether it was computed from payloads, so that it has to be one."""
+        if derived and not isinstance(mine, self.kind):
+            raise _Wrong(f"a result is a {type(mine).__name__}, not a {self.kind.__name__}")
+        if tuple(mine.shape) != theirs.shape or mine.dtype != theirs.dtype:
+            raise _Wrong(f"a result is of {mine.dtype}{list(mine.shape)}, expected {theirs.dtype}{list(theirs.shape)}")
+        values = self.values(mine) if isinstance(mine, self.kind) else mine
+        if values is not None:
+            _compare_values(values, theirs)
+
+
+class _Transformed(_Subject):
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def compared(self, op: Op, made: Sample, results: Results, inputs: Results) -> tuple[str, str] | None:
+        arrays = [leaf for leaf in leaves([made.args, made.kwargs]) if isinstance(leaf, np.ndarray)]
+        if not arrays:
+            return None
+
+        def call(*tensors: Tensor) -> Any:
+            ours = iter(tensors)
+            given = made.replaced(lambda leaf: next(ours) if isinstance(leaf, np.ndarray) else _of_dtype(leaf))
+            return [t for t in leaves([op.call(*given.args, **given.kwargs)]) if isinstance(t, Tensor)]
+
+        manual_seed(0)
+        found = [t for t in leaves([self.run(call, [_of_array(a) for a in arrays])]) if isinstance(t, Tensor)]
+        if len(found) != len(results):
+            raise _Wrong(f"{len(found)} results, expected {len(results)}")
+        for mine, theirs in zip(found, results, strict=True):
+            if mine.shape != theirs.shape or mine.dtype is not theirs.dtype:
+                raise _Wrong(f"a result is {errors.describe(mine)}, expected {errors.describe(theirs)}")
+            _compare_values(mine.detach()._data, theirs._data)
+        return None
+
+
+def _compare_values(mine: Any, theirs: Any) -> None:
+    if theirs.dtype.kind == "V":
+        mine, theirs = mine.astype(np.float32), theirs.astype(np.float32)
+    exact = theirs.dtype.kind not in "fc"
+    tolerance = 0.0 if exact else 100 * float(np.finfo(theirs.dtype).eps) ** 0.8
+    if not np.allclose(mine, theirs, rtol=tolerance, atol=tolerance, equal_nan=not exact):
+        raise _Wrong("other values than on arrays")
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> Tensor:
+    return wrap(array.copy())
+
+
+def _of_dtype(leaf: Any) -> Any:
+    return dtypes.BY_NUMPY[dtypes.to_numpy(leaf.name)] if isinstance(leaf, DType) else leaf
+
+
+def _attempt(op: Op, made: Sample, make: Callable[[Any], Tensor]) -> tuple[Results, Results] | Exception:
+    """The tensors among the results of a call, and among its arguments; or the error that it raises."""
+    inputs: Results = []
+
+    def argument(leaf: Any) -> Any:
+        if not isinstance(leaf, np.ndarray):
+            return _of_dtype(leaf)
+        t = make(leaf.copy())
+        if leaf.dtype.kind == "f":
+            t.requires_grad_()
+        inputs.append(t)
+        return t
+
+    manual_seed(0)
+    try:
+        given = made.replaced(argument)
+        found = op.call(*given.args, **given.kwargs)
+    except Exception as error:
+        return error
+    return [t for t in leaves([found]) if isinstance(t, Tensor) and t._in_array], inputs
+
+
+def _gradients(results: Results, inputs: Results, make: Callable[[Any], Tensor]) -> Any:
+    """The gradients of the results by the inputs, of cotangents of ones; or the error that the pass raises."""
+    outs, leaf = [t for t in results if t.requires_grad], [t for t in inputs if t.requires_grad]
+    if not outs or not leaf:
+        return []
+    ones = [make(np.ones(t._data.shape, t._data.dtype)) for t in outs]
+    try:
+        return grad(outs, leaf, ones, allow_unused=True)
+    except Exception as error:
+        return error
+
+
+def _refused_by(error: BaseException) -> str:
+    """The function that a payload refused, as far as an error names it; otherwise the error in one line."""
+    said = str(error)
+    for pattern in _BY:
+        if match := pattern.search(said):
+            return match[1]
+    return f"{type(error).__name__}: {said}".splitlines()[0][:160]
+
+
+def _shown(payload: Any) -> Any:
+    """The values of a payload by its ``numpy()``; None if it has none."""
+    if isinstance(payload, Payload) and type(payload).numpy is Payload.numpy:
+        return None
+    show = getattr(payload, "numpy", None)
+    return None if show is None else show()
+
+
+# The interpreters of this package -------------------------------------------------------------------------------------
+
+
+def _in_forward_mode(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+    varied = [i for i, t in enumerate(tensors) if t._data.dtype.kind in "fc"]
+
+    def of_varied(*given: Any) -> Any:
+        whole = [*tensors]
+        for i, t in zip(varied, given, strict=True):
+            whole[i] = t
+        return tuple(call(*whole))
+
+    if not varied:
+        return call(*tensors)
+    primals = tuple(tensors[i] for i in varied)
+    return jvp(of_varied, primals, tuple(wrap(np.ones_like(t._data)) for t in primals))[0]
+
+
+def _in_a_batch(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+    batched = vmap(lambda *given: tuple(call(*given)))(*[wrap(np.stack([t._data] * 2)) for t in tensors])
+    return [t[1] for t in batched]
+
+
+def _compiled(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+    return compile(lambda *given: call(*given), backend="numpy")(*tensors)
+
+
+INTERPRETERS: dict[str, Run] = {
+    "forward mode": _in_forward_mode,
+    "vmap": _in_a_batch,
+    "compile": _compiled,
+}
+
+
+def markdown() -> Iterator[str]:
+    """The table of the documentation: for each interpreter of this package, what it carries and what it refuses."""
+    yield "| interpreter | entries carried | refused |"
+    yield "| --- | --- | --- |"
+    for title in INTERPRETERS:
+        report = check_interpreter(title)
+        rest = "; ".join(f"`{e.name}`" for e in report.entries if e.status != CARRIED) or "none"
+        yield f"| {title} | {len(report.of(CARRIED))} of {len(report.entries)} | {rest} |"
