@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import inspect
 import operator
 from collections.abc import Callable, Iterator
@@ -198,6 +199,8 @@ random.fork_rng()
 testing.assert_close(x, x)
 testing.make_tensor(2, 3, dtype=lib.float32)
 testing.audit(Square, double)
+testing.check_payload(Boxed, ["sin"])
+testing.check_interpreter("vmap", ["sin"])
 utils.checkpoint.check_backward_validity([w])
 utils.checkpoint.checkpoint(lib.sin, w, use_reentrant=False)
 utils.checkpoint.checkpoint_sequential([lib.sin, lib.cos], 2, w, use_reentrant=False)
@@ -451,8 +454,9 @@ NOT_CALLED = """
 autograd.AccumulateGrad autograd.FunctionCtx autograd.Function autograd.GradcheckError autograd.Node
 autograd.SavedTensor autograd.forward_ad.UnpackedDualTensor autograd.function.InplaceFunction
 autograd.function.NestedIOFunction autograd.graph.GradientEdge compile.Compiled dtype inspect.Explanation inspect.Graph
-inspect.GraphMemory inspect.Timeline layout linalg.LinAlgError memory_format nn.utils.rnn.PackedSequence
-optim.lr_scheduler.LRScheduler overrides.BaseTorchFunctionMode overrides.TorchFunctionMode sparse.SparseTensor
+inspect.GraphMemory inspect.Timeline interpreters.Payload layout linalg.LinAlgError memory_format
+nn.utils.rnn.PackedSequence optim.lr_scheduler.LRScheduler overrides.BaseTorchFunctionMode
+overrides.TorchFunctionMode sparse.SparseTensor
 testing.Audit testing.Code testing.Finding testing.Line utils.checkpoint.CheckpointError
 utils.checkpoint.CheckpointFunction utils.checkpoint.CheckpointPolicy utils.checkpoint.GraphExecGroup
 utils.data.Dataset utils.data.IterableDataset utils.data.Sampler utils.hooks.RemovableHandle
@@ -527,6 +531,7 @@ def _in_a_level(name: str) -> Callable[[Names], Callable[..., Any]]:
 
 
 MADE: dict[str, Callable[[Any], Any]] = {
+    "Boxed": lambda names: importlib.import_module("pullback.testing.payloads.carried").Boxed,
     "Square": _square,
     "exit_dual_level": _in_a_level("exit_dual_level"),
     "make_dual": _in_a_level("make_dual"),

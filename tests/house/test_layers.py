@@ -55,14 +55,14 @@ LINES_PER_ROOM = {
     "autograd": 2600,
     "table": 2400,
     "kernels": 900,
-    "interpreters": 1400,
+    "interpreters": 1700,
     "func": 1500,
     "diagnose": 2200,
     "compile": 4400,
     "utils": 1500,
     "compat": 1000,
     "cli": 1200,
-    "testing": 2600,
+    "testing": 2900,
 }
 
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and

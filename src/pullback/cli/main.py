@@ -26,6 +26,7 @@ from pullback.cli.script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
 from pullback.table.op import KINDS
+from pullback.testing.payloads import carried
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,7 @@ def _ops_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", help="only those of one kind: " + ", ".join(KINDS))
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print the page docs/operations.md")
+    form.add_argument("--interpreters", action="store_true", help="print the page docs/interpreters.md, in a minute")
     form.add_argument("--stubs", action="store_true", help="write the typing stubs into the package")
 
 
@@ -210,6 +212,9 @@ def _run_ops(arguments: argparse.Namespace) -> int:
     if arguments.kind is not None and arguments.kind not in KINDS:
         print(f"pullback ops: there is no kind {arguments.kind!r}; there are {', '.join(KINDS)}", file=sys.stderr)
         return 2
+    if arguments.interpreters:
+        print(carried.as_markdown(), end="")
+        return 0
     if arguments.stubs:
         for path, text in stubs().items():
             path.write_text(text, encoding="utf-8")

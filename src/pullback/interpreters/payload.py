@@ -46,6 +46,23 @@ def name_of(function: Any) -> str:
     return f"{module.replace('numpy._core', 'numpy')}.{function.__name__}"
 
 
+def _dtype_or_value(value: Any) -> Any:
+    return value.dtype if isinstance(value, Payload) else value
+
+
+_QUESTIONS: dict[Any, Call] = {
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+    np.size: lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    np.iscomplexobj: lambda x: x.dtype.kind == "c",
+    np.isrealobj: lambda x: x.dtype.kind != "c",
+    np.result_type: lambda *values: np.result_type(*map(_dtype_or_value, values)),
+    np.may_share_memory: lambda a, b, max_work=None: True,  # it is not known
+    np.shares_memory: lambda a, b, max_work=None: a is b,
+}
+"""Functions about shapes and dtypes, which need no computation: a class does not carry them."""
+
+
 def _home(ufunc: np.ufunc) -> str:
     return "numpy" if hasattr(np, ufunc.__name__) else "scipy.special"
 
@@ -118,8 +135,12 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         return self._result(function, inputs, kwargs, out)
 
     def __array_function__(self, function: Call, types: Any, args: Any, kwargs: Any) -> Any:
-        out = kwargs.get("out")
-        return self._result(function, args, {k: v for k, v in kwargs.items() if k != "out"}, out)
+        if function in _QUESTIONS:
+            return _QUESTIONS[function](*args, **kwargs)
+        return self._of_function(function, args, **kwargs)
+
+    def _of_function(self, function: Call, args: tuple[Any, ...], out: Any = None, **kwargs: Any) -> Any:
+        return self._result(function, args, kwargs, out)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError(
@@ -274,21 +295,18 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         return f"<{type(self).__name__} of {self.dtype}{list(self.shape)}>"
 
 
-def _method(name: str) -> Call:
-    function = getattr(np, name)
-
+def _method(function: Call) -> Call:
     def method(self: Payload, *args: Any, **kwargs: Any) -> Any:
         return function(self, *args, **kwargs)
 
-    method.__name__, method.__qualname__ = name, f"Payload.{name}"
-    method.__doc__ = f"``np.{name}`` of it."
+    method.__name__, method.__qualname__ = function.__name__, f"Payload.{function.__name__}"
+    method.__doc__ = f"``np.{function.__name__}`` of it."
     return method
 
 
-for _name in (
-    *(
-        "all any argmax argmin argsort clip conj conjugate copy cumsum diagonal dot max mean min nonzero prod ravel"
-    ).split(),
-    *("repeat round squeeze std sum swapaxes take trace var").split(),
+for _function in (
+    *(np.all, np.any, np.argmax, np.argmin, np.argsort, np.clip, np.conj, np.copy, np.cumsum, np.diagonal, np.dot),
+    *(np.max, np.mean, np.min, np.nonzero, np.prod, np.ravel, np.repeat, np.round, np.squeeze, np.std, np.sum),
+    *(np.swapaxes, np.take, np.trace, np.var),
 ):
-    setattr(Payload, _name, _method(_name))
+    setattr(Payload, _function.__name__, _method(_function))

@@ -61,7 +61,7 @@ def _plain_part(part: Any) -> Any:
                 )
             )
         return slice(start, stop, step)
-    array = part._data if isinstance(part, Tensor) else np.asarray(part)
+    array = part._data if isinstance(part, Tensor) else part if is_payload(part) else np.asarray(part)
     if array.size == 0 and not isinstance(part, (Tensor, np.ndarray)):
         array = array.astype(np.int64)
     usable = not isinstance(part, Tensor) or array.dtype in _OF_TENSORS or array.ndim == 0

@@ -1,0 +1,311 @@
+"""What a payload of one's own answers, and what a Tensor that holds one does: `interpreters.Payload`.
+
+`Boxed` is an array that refuses to be converted; `Inner` below is the same without the base class, as a device's array.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.interpreters import Payload
+from pullback.interpreters.payload import name_of
+from pullback.ops.make.from_data import ROWS
+from pullback.tensor.protocol import on_arrays
+from pullback.testing.payloads.carried import Boxed
+
+
+class Shape(Payload):
+    """A payload without values: it knows the shape of a sum and of a product, and nothing else."""
+
+    def __init__(self, shape: Any, dtype: Any = np.float64) -> None:
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+
+    def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+        if function in (np.add, np.multiply):
+            return Shape(np.broadcast_shapes(*(np.shape(a) for a in args)))
+        return NotImplemented
+
+
+class Inner(np.lib.mixins.NDArrayOperatorsMixin):
+    """An array on a device that is not there: NumPy's protocols, and no conversion."""
+
+    __array_priority__ = 100
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+        self.shape, self.dtype, self.ndim, self.size = array.shape, array.dtype, array.ndim, array.size
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        return Inner(np.asarray(getattr(ufunc, method)(*map(inside, inputs), **kwargs)))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return Inner(np.asarray(function(*map(inside, args), **kwargs)))
+
+    def reshape(self, *shape: Any) -> Any:
+        return Inner(self.array.reshape(*shape))
+
+
+def inside(value: Any) -> Any:
+    return value.array if isinstance(value, Inner) else value
+
+
+def boxed(*values: float, requires_grad: bool = False) -> Any:
+    return pullback.tensor(Boxed(np.array(values)), requires_grad=requires_grad)
+
+
+def test_an_operation_and_its_derivatives_compute_on_it() -> None:
+    x = boxed(1.0, 2.0, requires_grad=True)
+    (g,) = pullback.autograd.grad((x.exp() * x).sum(), x, create_graph=True)
+    g.sum().backward()
+    plain = pullback.tensor(np.array([1.0, 2.0]), requires_grad=True)
+    (h,) = pullback.autograd.grad((plain.exp() * plain).sum(), plain, create_graph=True)
+    h.sum().backward()
+    assert isinstance(g._data, Boxed)
+    assert isinstance(x.grad._data, Boxed)
+    np.testing.assert_array_equal(g._data.array, h.detach().numpy())
+    np.testing.assert_array_equal(x.grad._data.array, plain.grad.numpy())
+
+
+def test_gradients_add_up_in_it() -> None:
+    x = boxed(1.0, 2.0, requires_grad=True)
+    for _ in range(2):
+        x.sum().backward()
+    assert isinstance(x.grad._data, Boxed)
+    np.testing.assert_array_equal(x.grad._data.array, [2.0, 2.0])
+
+
+def test_a_class_that_is_not_derived_from_it_is_one_by_its_answers() -> None:
+    x = pullback.as_tensor(Inner(np.array([1.0, 2.0])))
+    x.requires_grad_()
+    (x * x).sum().backward()
+    assert type(x.grad._data) is Inner
+    np.testing.assert_array_equal(x.grad._data.array, [2.0, 4.0])
+
+
+def test_a_tensor_shows_its_payload() -> None:
+    assert repr(pullback.tensor(Shape((2, 3)))) == "tensor(<Shape of float64[2, 3]>, dtype=pullback.float64)"
+
+
+@pytest.mark.parametrize(
+    ("work", "named"),
+    [
+        (lambda t: t.sin(), "numpy.sin"),
+        (lambda t: t.sum(), "numpy.sum"),
+        (lambda t: t[0], "getitem"),
+        (lambda t: t.float(), "astype"),
+        (lambda t: pullback.linalg.solve_triangular(t, t, upper=True), "pullback.kernels.matrices.solve_triangular"),
+        (lambda t: pullback.fft.fft(t), "numpy.fft.fft"),
+    ],
+)
+def test_what_it_does_not_carry_is_refused_by_name(work: Any, named: str) -> None:
+    with pytest.raises((TypeError, RuntimeError), match=f"Shape does not carry {named}"):
+        work(pullback.tensor(Shape((2, 2))))
+
+
+def test_a_function_that_is_refused_changes_nothing() -> None:
+    t = pullback.tensor(Shape((2,)))
+    held = t._data
+    with pytest.raises(TypeError, match="does not carry"):
+        t.sin_()
+    assert t._data is held
+    assert t._version == 0
+
+
+@pytest.mark.parametrize("convert", [np.asarray, np.array, lambda t: t.numpy(), lambda t: np.asarray(t._data)])
+def test_it_is_not_converted_to_an_array(convert: Any) -> None:
+    with pytest.raises(TypeError, match="not converted to an array by itself"):
+        convert(boxed(1.0))
+
+
+@pytest.mark.parametrize("look", [float, int, bool, complex, lambda t: t.item(), lambda t: t.tolist(), "{:.1f}".format])
+def test_values_are_looked_at_only_where_the_class_shows_them(look: Any) -> None:
+    look(boxed(1.0).reshape(()))
+    with pytest.raises(TypeError, match="its values are looked at, and it has none to show"):
+        look(pullback.tensor(Shape(())))
+
+
+def test_out_is_written_into_a_payload() -> None:
+    a, out = Boxed(np.array([1.0, 4.0])), Boxed(np.zeros(2))
+    assert np.sqrt(a, out=out) is out
+    np.testing.assert_array_equal(out.array, [1.0, 2.0])
+    whole = Boxed(np.zeros(()))
+    assert np.sum(a, out=whole) is whole
+    np.testing.assert_array_equal(whole.array, 5.0)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda a, out: np.sqrt(a, out=out),
+        lambda a, out: np.cumsum(a, out=out),
+        lambda a, out: np.add.at(out, [0], a),
+        lambda a, out: np.add(out, a, out=out),
+    ],
+)
+def test_an_array_cannot_hold_it(work: Any) -> None:
+    out = np.zeros(2)
+    with pytest.raises(TypeError, match=r"ndarray of float64\[2\] cannot hold a Boxed"):
+        work(Boxed(np.array([1.0, 4.0])), out)
+    np.testing.assert_array_equal(out, [0.0, 0.0])
+
+
+def test_a_class_without_setitem_refuses_out() -> None:
+    with pytest.raises(TypeError, match="does not carry setitem"):
+        np.add(Shape((2,)), Shape((2,)), out=Shape((2,)))
+
+
+def test_its_methods_and_operators_come_down_to_numpys_functions() -> None:
+    asked: list[str] = []
+
+    class Noted(Boxed):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            asked.append(name_of(function))
+            return super().carry(function, args, kwargs)
+
+    a = Noted(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    for work in (
+        *(lambda: a + 1, lambda: 1 - a, lambda: a @ a, lambda: -a, lambda: a > 1, lambda: a.T, lambda: a.real),
+        *(lambda: a.sum(0), lambda: a.reshape(4), lambda: a.reshape((4,)), lambda: a.transpose(1, 0), lambda: a[0]),
+        *(lambda: a.astype("f4"), lambda: a.view("i8"), lambda: a.take([0], 1), lambda: a.copy(), lambda: a.flatten()),
+    ):
+        work()
+    assert asked == [
+        *("numpy.add", "numpy.subtract", "numpy.matmul", "numpy.negative", "numpy.greater", "numpy.transpose"),
+        *("numpy.real", "numpy.sum", "numpy.reshape", "numpy.reshape", "numpy.transpose", "getitem"),
+        *("astype", "view", "numpy.take", "numpy.copy", "numpy.ravel"),
+    ]
+    assert a.astype(a.dtype, copy=False) is a
+    assert (a.ndim, a.size, a.itemsize, a.nbytes, a.strides, len(a)) == (2, 4, 8, 32, (16, 8), 2)
+    assert [type(row) for row in a] == [Boxed, Boxed]
+
+
+def test_questions_of_shape_and_dtype_need_no_carrying() -> None:
+    a = Shape((2, 3), np.complex64)
+    assert (np.shape(a), np.ndim(a), np.size(a), np.size(a, 1)) == ((2, 3), 2, 6, 3)
+    assert (np.iscomplexobj(a), np.isrealobj(a), np.result_type(a, np.float64)) == (True, False, np.complex128)
+    assert np.may_share_memory(a, Shape((2, 3)))
+    assert not np.shares_memory(a, Shape((2, 3)))
+    assert pullback.tensor(Boxed(np.ones((2, 3)))).t().contiguous().view(6).shape == (6,)
+
+
+def test_a_function_of_arrays_alone_is_handed_to_it() -> None:
+    @on_arrays
+    def halves(a: Any, parts: Any) -> Any:
+        return [np.asarray(p) / 2 for p in (a, *parts)]
+
+    found = halves(np.ones(1), [np.ones(1), Boxed(np.full(1, 4.0))])
+    assert [type(f) for f in found] == [Boxed] * 3
+    assert found[2].array.tolist() == [2.0]
+    with pytest.raises(TypeError, match=r"Shape does not carry tests\.interpreters.test_payload.halves"):
+        halves(Shape((1,)), [])
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [([2], np.dtype("f8")), ((2.0,), np.dtype("f8")), ((-1,), np.dtype("f8")), ((2,), "f8"), ((2,), np.dtype("S3"))],
+)
+def test_a_payload_without_shape_or_dtype_is_refused(shape: Any, dtype: Any) -> None:
+    payload = Shape((2,))
+    payload.shape, payload.dtype = shape, dtype
+    for make in (pullback.tensor, pullback.as_tensor, pullback.asarray):
+        with pytest.raises(TypeError, match=r"as the payload of a Tensor: expected its (shape|dtype) to be"):
+            make(payload)
+
+
+def test_it_is_held_as_it_is() -> None:
+    payload = Boxed(np.ones(2))
+    assert pullback.tensor(payload)._data is payload
+    assert pullback.as_tensor(payload)._data is payload
+    assert pullback.asarray(payload)._data is payload
+    assert pullback.tensor(payload, dtype=pullback.float32).dtype is pullback.float32
+
+
+# What tensor() makes of an object -------------------------------------------------------------------------------------
+
+
+class ByInterface:
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        self.__array_interface__ = array.__array_interface__
+
+
+class ByArray:
+    """As a column of a table: it is a sequence, too, and has a dtype of its own."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.array if dtype is None else self.array.astype(dtype)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, i: int) -> Any:
+        return float(self.array[i])
+
+
+class ByDLPack(ByArray):
+    device = 1
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self.array.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+
+class ElsewhereByDLPack(ByDLPack):
+    device = 2
+
+
+@pytest.mark.parametrize("kind", [ByInterface, ByArray, ByDLPack, ElsewhereByDLPack])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "complex128", "bool"])
+def test_another_librarys_array_is_converted_with_its_dtype(kind: Any, dtype: str) -> None:
+    array = np.array([0, 1, 2]).astype(dtype)
+    for make in (pullback.tensor, pullback.as_tensor, pullback.asarray):
+        found = make(kind(array))
+        assert str(found.dtype) == f"pullback.{dtype}"
+        assert found.tolist() == array.tolist()
+    assert pullback.tensor(kind(array), dtype=pullback.complex64).dtype is pullback.complex64
+
+
+@pytest.mark.parametrize("kind", [ByInterface, ByArray, ByDLPack])
+def test_tensor_copies_and_as_tensor_shares(kind: Any) -> None:
+    array = np.zeros(3)
+    copied, shared = pullback.tensor(kind(array)), pullback.as_tensor(kind(array))
+    array[0] = 5
+    assert copied.tolist() == [0.0, 0.0, 0.0]
+    assert shared.tolist() == [5.0, 0.0, 0.0]
+
+
+def test_the_rows_are_tried_in_order() -> None:
+    """What fits several rows is made by the first: a payload that hands out DLPack, a column that has an interface."""
+
+    class Both(Boxed):
+        def __dlpack__(self, **how: Any) -> Any:
+            raise AssertionError
+
+        def __dlpack_device__(self) -> Any:
+            raise AssertionError
+
+    assert isinstance(pullback.tensor(Both(np.ones(1)))._data, Both)
+    both = ByDLPack(np.array([1.0, 2.0]))
+    both.__array__ = lambda *a: pytest.fail("__array__ of an object with __dlpack__")  # type: ignore[assignment]
+    assert pullback.tensor(both).tolist() == [1.0, 2.0]
+    assert [row.fits(np.ones(1)) for row in ROWS][:2] == [False, True]
+
+
+def test_numbers_and_sequences_are_none_of_them() -> None:
+    for value in (1, 2.5, 1j, [1, 2], (1.0,), range(3), np.float32(1)):
+        assert not any(row.fits(value) for row in ROWS[:3])
+    assert pullback.tensor([1.5, 2.5]).dtype is pullback.get_default_dtype()
+    assert operator.index(pullback.tensor(range(3)).sum()) == 3
