@@ -38,7 +38,7 @@ ALSO: dict[str, Any] = {
 """Errors of further types that a function documents, as PyTorch does: of a missing name, key or file. Those of `pop`
 and of files say which it is, as Python's own do."""
 
-COSTLY = re.compile(r"testing.audit|autograd.grad\w*check|inspect.graph|nn.Transformer|nn.Multihead")
+COSTLY = re.compile(r"testing.audit|testing.check_|autograd.grad\w*check|inspect.graph|nn.Transformer|nn.Multihead")
 """Of these, a seventh of the hostile calls is made: one takes milliseconds."""
 
 

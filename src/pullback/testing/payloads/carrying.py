@@ -167,7 +167,7 @@ def entries() -> dict[str, Op]:
 
 def _operations(names: Iterable[str]) -> list[tuple[str, Op]]:
     known, wanted = entries(), [*names]
-    if unknown := [name for name in wanted if name not in known]:
+    if unknown := [str(name) for name in wanted if name not in known]:
         raise ValueError(
             errors.message(
                 "check_payload()",
@@ -380,3 +380,6 @@ INTERPRETERS: dict[str, Run] = {
     "vmap": _in_a_batch,
     "compile": _compiled,
 }
+
+
+errors.doors(globals(), "check_payload", "check_interpreter")
