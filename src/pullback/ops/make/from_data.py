@@ -135,7 +135,12 @@ ROWS = (
         checked,
         "a tensor that holds it as it is",
     ),
-    Row("an object with `__dlpack__`, on the CPU", _on_the_cpu, np.from_dlpack, "converted, with its dtype"),
+    Row(
+        "an object with `__dlpack__`, on the CPU",
+        _on_the_cpu,
+        lambda data: from_dlpack(data)._data,
+        "converted, with its dtype",
+    ),
     Row(
         "an object with `__array_interface__`",
         lambda data: hasattr(data, "__array_interface__"),
