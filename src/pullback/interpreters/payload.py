@@ -199,15 +199,15 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
 
     def reshape(self, *shape: Any, **how: Any) -> Any:
         """``np.reshape``."""
-        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **how)  # type: ignore[call-overload]
+        return np.reshape(self, shape[0] if len(shape) == 1 else shape, **how)
 
     def transpose(self, *axes: Any) -> Any:
         """``np.transpose``."""
-        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)  # type: ignore[call-overload]
+        return np.transpose(self, (axes[0] if len(axes) == 1 else axes) or None)
 
     def flatten(self) -> Any:
         """A copy with one axis."""
-        return np.copy(np.ravel(self))  # type: ignore[call-overload]
+        return np.copy(np.ravel(self))
 
     def fill(self, value: Any) -> None:
         """Write a number into all elements."""
@@ -215,15 +215,15 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def T(self) -> Any:  # noqa: N802 - the name of NumPy
-        return np.transpose(self)  # type: ignore[call-overload]
+        return np.transpose(self)
 
     @property
     def real(self) -> Any:
-        return np.real(self)  # type: ignore[arg-type]
+        return np.real(self)
 
     @property
     def imag(self) -> Any:
-        return np.imag(self)  # type: ignore[arg-type]
+        return np.imag(self)
 
     # What follows from shape and dtype ------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def order_of(format: Any, like: Tensor | None = None) -> Any:
 def laid_out(array: Any, order: Order) -> Any:
     """A copy of an array with its axes in this order in memory; RuntimeError if it has another number of axes."""
     if isinstance(order, str):
-        return np.copy(array, order=order)  # type: ignore[arg-type]
+        return np.copy(array, order=order)  # type: ignore[call-overload]
     if array.ndim != len(order):
         form = "channels_last" if len(order) == 4 else "channels_last_3d"
         raise RuntimeError(f"required rank {len(order)} tensor to use {form} format; found {array.ndim} axes")

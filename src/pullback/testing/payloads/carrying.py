@@ -382,4 +382,4 @@ INTERPRETERS: dict[str, Run] = {
 }
 
 
-errors.doors(globals(), "check_payload", "check_interpreter")
+errors.doors(globals(), "check_payload check_interpreter")
