@@ -52,7 +52,7 @@ def by_scipy(name: str, function: str, *args: Any) -> Any:
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "dtype")))
     if len(args) > 1:
         args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
-    return scipy_special(function)(*args).astype(first.dtype, copy=False)
+    return writable(scipy_special(function)(*args)).astype(first.dtype, copy=False)
 
 
 def _value(family: str, n: int, x: Any) -> Any:

@@ -28,6 +28,7 @@ from ...table.operands import (
     plain,
 )
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
+from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
 from .bessel import by_scipy, scipy_special
 
@@ -179,7 +180,7 @@ def polygamma(input: Any, n: int) -> Any:
     # (-1) ** (n + 1) n! zeta(n + 1, x)
     x = need("polygamma", FLOATS, floating(input))
     factor = (-1.0) ** (n + 1) * scipy_special("gamma")(n + 1.0)
-    return (factor * scipy_special("zeta")(np.int64(n + 1), x)).astype(x.dtype, copy=False)
+    return writable(factor * scipy_special("zeta")(np.int64(n + 1), x)).astype(x.dtype, copy=False)
 
 
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)

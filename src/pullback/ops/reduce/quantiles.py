@@ -195,7 +195,7 @@ def _most_frequent(x: Any, axis: int) -> Any:
     n = x.shape[axis]
     positions = order(x, axis)
     values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
-    starts = np.ones_like(values, bool)
+    starts = np.ones(values.shape, bool)
     starts[..., 1:] = np.not_equal(values[..., 1:], values[..., :-1])
     place = np.arange(n)
     length = place - np.maximum.accumulate(np.where(starts, place, 0), axis=-1)
