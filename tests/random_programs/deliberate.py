@@ -237,8 +237,8 @@ def overlapping(t: Any) -> bool:
 
 
 def share(t: Any, u: Any) -> bool:
-    """Whether two tensors have memory in common."""
-    return bool(np.may_share_memory(t.detach().numpy(), u.detach().numpy()))
+    """Whether two tensors have memory in common, or are one."""
+    return t is u or bool(np.may_share_memory(t.detach().numpy(), u.detach().numpy()))
 
 
 _BUT_NOT_SAME = ("{0}[[0]] = ", "{0}.mul_(", "{0} *= ")

@@ -205,6 +205,20 @@ REASONS: dict[str, Reason] = {
         and "zero-dimensional" in d.ours
         and d.theirs.startswith("raises IndexError")
     ),
+    "parts of several that belong to a graph outside of a transform may not be written to within it": lambda d: (
+        d.transforms and d.only_pullback_refuses("is the output of a function that returns multiple vie")
+    ),
+    "`block_diag` sees rows of a matrix, of what has one axis: so does a hook on its node": lambda d: (
+        d.what == "hooks" and d.does("block_diag") and d.does(".grad_fn.register_")
+    ),
+    "of numbers that cancel in `layer_norm`, rounding decides which are larger": lambda d: (
+        d.does("layer_norm(")
+        and d.does("> 0", "> 1", "==", "<", "relu")
+        and d.what.startswith(("values of", "gradients of"))
+    ),
+    "where torch's tangent is wider, `double()` of it is no copy, and is refused a write in inference mode": lambda d: (
+        d.forward and d.does(".double()") and d.only_torch_refuses("Inplace update to inference tensor")
+    ),
     "`alpha` is a product of its own: a hook on the node of the sum sees the gradient before it": lambda d: (
         d.what == "hooks" and d.does("alpha=") and d.does(".grad_fn.register_")
     ),

@@ -192,16 +192,14 @@ def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> 
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
     if node._forward_cls._contract.separate:
         check_saved(node, [o for o in given if isinstance(o, Tensor) and not o._requires_grad], inputs)
-    found = given
+    returned = False
     for o in given:
-        if getrefcount(o) > ONE_ELEMENT:  # forward returned it, and another reference to it may exist
-            for a in inputs:
-                if a is o:
-                    found = []
-                    break
-        if type(o) is Tensor and o._view is not None and thread.modes.grad_enabled:
+        # forward returned it, and another reference to it may exist
+        if getrefcount(o) > ONE_ELEMENT and is_among(o, inputs):
+            returned = True
+        elif type(o) is Tensor and o._view is not None and thread.modes.grad_enabled:
             o._view.made = "function"
-    return given if found is given else [_alias_outside(node, o, inputs) for o in given]
+    return [_alias_outside(node, o, inputs) for o in given] if returned else given
 
 
 def _alias_outside(node: FunctionNode, o: Any, inputs: Sequence[Any]) -> Any:

@@ -96,6 +96,11 @@ def is_payload(value: Any) -> bool:
     return hasattr(kind, "__array_function__") and not issubclass(kind, (np.ndarray, LevelPayload))
 
 
+def is_array(value: Any) -> bool:
+    """Whether a value is an array, a Tensor, or a payload that is neither."""
+    return isinstance(value, np.ndarray) or is_payload(value)
+
+
 def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of the first payload among the arguments that carries a function; TypeError if none does."""
     given = [a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if is_payload(a)]

@@ -606,3 +606,37 @@ def what_is_marked_dirty_and_no_input(lib: Any) -> Any:
         return out
 
     function(lib, forward, lambda ctx, g: g).apply(leaf(lib, [1.0]).clone())
+
+
+@program
+def a_view_that_comes_back_from_a_call_that_is_not_recorded(lib: Any) -> Any:
+    """The result may not be written to with recording; the view that was passed in may, and so may its base."""
+
+    def dirty(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x
+
+    one = function(lib, lambda ctx, x: x, lambda ctx, g: g)
+    two = function(lib, lambda ctx, x, y: (y, x), lambda ctx, g, h: (h, g))
+    calls = {
+        "one": one.apply,
+        "two": lambda v: two.apply(v, lib.tensor([1, 2]))[1],
+        "dirty": function(lib, dirty, lambda ctx, g: g).apply,
+    }
+
+    def gradient(call: Any, written: str) -> Any:
+        base, w = lib.tensor([1.0, 2.0]), leaf(lib, [3.0, 5.0])
+        view = base.view(1, 2)
+        tensors = {"base": base, "view": view, "result": call(view)}
+        tensors[written].mul_(w)
+        return lib.autograd.grad(view.sum(), w)[0]
+
+    found: dict[str, Any] = {}
+    for (name, call), written in itertools.product(calls.items(), ("view", "base", "result")):
+
+        def run(call: Any = call, written: str = written, key: str = f"{name} {written}") -> None:
+            found[key] = gradient(call, written)
+
+        if error := refused(run):
+            found[f"{name} {written}"] = error
+    return found

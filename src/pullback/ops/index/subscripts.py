@@ -29,7 +29,7 @@ from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
-from ...tensor.protocol import is_payload, on_arrays
+from ...tensor.protocol import is_array, is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
 from ..shape.reshape import copied_in_order
@@ -111,7 +111,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
     if type(index) is Tensor and index._data.dtype == np.int64 and index._data.ndim and shape:
         return _WHOLE, (index._data,)  # a shortcut to the same result
     parts = plain_index(index)
-    if not any(isinstance(p, bool) or _is_array(p) for p in parts):
+    if not any(isinstance(p, bool) or is_array(p) for p in parts):
         return parts, None
     taken = sum(map(_width, parts))
     if taken > len(shape):
@@ -129,7 +129,7 @@ def two_steps(index: Any, shape: Sequence[int]) -> tuple[Parts, Parts | None]:
         elif isinstance(part, bool):
             first.append(None)
             second.append(np.zeros(int(part), np.int64))
-        elif _is_array(part):
+        elif is_array(part):
             first += [_full] * width or [None]
             second += _positions_of(part, shape, axis)
         else:
@@ -159,12 +159,7 @@ def _width(part: Any) -> int:
     """The number of axes that a part of an index takes."""
     if part is None or part is Ellipsis or isinstance(part, bool):
         return 0
-    return part.ndim if _is_array(part) and _is_mask(part) else 1
-
-
-def _is_array(part: Any) -> bool:
-    """Whether a part of an index is an array, a Tensor or another payload."""
-    return isinstance(part, (np.ndarray, Tensor)) or is_payload(part)
+    return part.ndim if is_array(part) and _is_mask(part) else 1
 
 
 def _is_mask(part: Any) -> bool:
@@ -316,7 +311,7 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
     out = self if first is _WHOLE else apply(getitem.op, (self, first), {})
     if self._requires_grad and thread.modes.grad_enabled:
         # a copy: the caller may change the array before the backward pass uses it
-        second = tuple([np.copy(p) if _is_array(p) and not isinstance(p, Tensor) else p for p in second])
+        second = tuple([np.copy(p) if is_array(p) and not isinstance(p, Tensor) else p for p in second])
     return apply(pick_at.op, (out, second), {})
 
 
