@@ -154,7 +154,11 @@ REASONS: dict[str, Reason] = {
         "you must implement the jvp" in d.ours and d.theirs.startswith("raises") and d.forward
     ),
     "under `vmap`, dtypes are promoted as for one element: torch counts the axis of the batch": lambda d: (
-        d.does("vmap(") and d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs)
+        d.does("vmap(")
+        and (
+            (d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs))
+            or d.only_pullback_refuses("requires the source and destination dtypes match")
+        )
     ),
     "what `repeat`, `tile` and `stack` make of an inference tensor is no view: torch takes it for one, and refuses": (
         lambda d: (

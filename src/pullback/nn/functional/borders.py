@@ -46,7 +46,7 @@ def _pad(input: Any, pad: Any, value: Any) -> Any:
             raise refuse("pad", f"no more to be cut off than the {n} elements of axis {axis}", (low, high))
     if first == input.ndim:
         return np.copy(input)
-    out = np.full_like(input, value, shape=shape)
+    out = np.full_like(input, value, order="C", shape=shape)
     out[tuple(target)] = input[tuple(source)]
     return out
 

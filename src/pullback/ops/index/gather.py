@@ -445,7 +445,7 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:
     if size < 0:
         raise RuntimeError(errors.message("nonzero_static()", expected="size of at least 0", found=str(size)))
     rows = np.argwhere(input)[:size]
-    rest = np.full_like(rows, fill_value, shape=(size - len(rows), input.ndim))
+    rest = np.full_like(rows, fill_value, order="C", shape=(size - len(rows), input.ndim))
     return np.concatenate([rows, rest])
 
 
