@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{percentage(seen):4d} %  {room}")
     for file, entry in sorted(files.items()):
         seen = counted({file: entry})["all"]
-        if percentage(seen) < LEAST:
+        if seen["there"] and percentage(seen) < LEAST:
             print(f"      {percentage(seen)} % of {file}")
     print(f"{percentage(whole)} % of all lines and branches")
     return 0
