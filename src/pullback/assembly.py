@@ -10,7 +10,7 @@ from .autograd.api import Batches
 from .autograd.saved import Details
 from .diagnose import misuse
 from .func.vectorize import vmap
-from .ops.index.subscripts import copy_over, put_into_base
+from .ops.index.assignment import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
 from .table.calls import see_all
 from .table.narrow import Conversion

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import pullback
-from pullback.ops.index import subscripts
+from pullback.ops.index import assignment
 from pullback.table import inplace, writing
 from pullback.tensor import views
 from tests.random_programs import __main__ as command
@@ -121,7 +121,7 @@ FAULTS = [
     (writing, "lose", "with lib.no_grad(): a = c.narrow(0, 0, 1); c.add_(x)"),
     (views, "lose", "a, b = y.split(2, -1); with lib.no_grad(): y.mul_(2)"),
     (writing, "refuse_turn", "x.mul_(2)"),
-    (subscripts, "refuse_turn", "a = x[0]; a.zero_()"),
+    (assignment, "refuse_turn", "a = x[0]; a.zero_()"),
     (writing, "refuse_memory", "a = c.expand(2, *c.shape); a.add_(1)"),
     (writing, "_make_again", "a = y[0]; y.mul_(2)"),
     (writing, "carry_retained", "y.retain_grad(); y.mul_(2)"),

@@ -17,9 +17,9 @@ from ...tensor.arrays import wrap_axis, zeros_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import clone, flatten
+from .assignment import overwrite, write
 from .gather import fitting_number
 from .put import put_through
-from .subscripts import overwrite, write
 
 
 def _two_dims(ndim: int, dim1: Any, dim2: Any) -> tuple[int, int]:

@@ -11,8 +11,8 @@ from ...table.entry import alias, method
 from ...tensor.arrays import broadcasts_to
 from ...tensor.tensor import Tensor
 from ..shape.reshape import expand
+from .assignment import write
 from .gather import check_mask, fitting_number
-from .subscripts import write
 
 _ALL = (Ellipsis,)
 

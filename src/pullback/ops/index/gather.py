@@ -24,7 +24,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
 from ..shape.reshape import expand, reshape
-from .subscripts import _full, add_up, in_rows, index_of_each, pick_at
+from .subscripts import FULL, add_up, in_rows, index_of_each, pick_at
 
 if TYPE_CHECKING:
     from ...interpreters.batched import Vmap
@@ -314,7 +314,7 @@ def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:
     if mode != "raise":
         n, found = a._data.shape[axis], found.detach().numpy() if isinstance(found, Tensor) else found
         found = found % n if mode == "wrap" else np.clip(found, 0, n - 1)
-    return a[(*[_full] * axis, found)]
+    return a[(*[FULL] * axis, found)]
 
 
 # Masks --------------------------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..shape.reshape import expand, reshape
+from .assignment import overwrite
 from .gather import fitting_number, index_select, straight
 from .scatter import combined
-from .subscripts import overwrite
 
 
 def refuse_dtypes(name: str, input: Tensor, source: Any) -> None:

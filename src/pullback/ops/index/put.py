@@ -24,20 +24,10 @@ from ..elementwise.limits import where
 from ..shape.reshape import reshape
 from ..shape.slices import getitem
 from ..shape.strided import laid_over, strided_arguments
+from .assignment import _index_put, overwrite, put_into_base, put_of_each, write
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
-from .subscripts import (
-    _index_put,
-    arrays_of,
-    in_rows,
-    overwrite,
-    pick_at,
-    put_into_base,
-    put_of_each,
-    tensors_of,
-    two_steps,
-    write,
-)
+from .subscripts import arrays_of, in_rows, pick_at, tensors_of, two_steps
 
 # Flat positions -------------------------------------------------------------------------------------------------------
 

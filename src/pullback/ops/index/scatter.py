@@ -20,8 +20,8 @@ from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from ..make.of_size import full
+from .assignment import overwrite
 from .gather import _scatter_sum, fitting_number, gather, one_axis
-from .subscripts import overwrite
 
 
 @on_arrays
