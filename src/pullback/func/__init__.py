@@ -4,6 +4,7 @@ from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
 from .reverse import grad, grad_and_value, vjp
+from .taylor import jet
 from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .trees import debug_unwrap
 from .vectorize import vmap
@@ -17,6 +18,7 @@ __all__ = [
     "hessian",
     "jacfwd",
     "jacrev",
+    "jet",
     "jvp",
     "linearize",
     "replace_all_batch_norm_modules_",

@@ -181,7 +181,7 @@ class Jvp(Level):
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         primals = mapped(self.primal, args)
-        out = _tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
+        out = tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
         try:
             tangents = self.pushing(self._tangents, op, args, primals, kwargs, out)
         except NotImplementedError as error:
@@ -236,7 +236,7 @@ class Jvp(Level):
         if not tangents or not any(isinstance(o, Tensor) and o._data.dtype.kind in "fcV" for o in outs):
             return [None] * len(outs)
         if op.about.jvp is not None:
-            found = _by_rule(op, op.padded(primals, kwargs), tangents, outs)
+            found = by_rule(op, op.padded(primals, kwargs), tangents, outs)
         elif op.kind == "linear":
             found = [
                 _replaced(
@@ -244,12 +244,12 @@ class Jvp(Level):
                 )
             ]
         elif op.kind == "bilinear":
-            found = [_total([_replaced(op, primals, kwargs, {i: t}) for i, t in tangents.items()])]
-        elif op.kind == "elementwise" and _acts_alone(op, primals):
-            found = [_elementwise(op, op.padded(primals, kwargs), tangents, out)]
+            found = [total([_replaced(op, primals, kwargs, {i: t}) for i, t in tangents.items()])]
+        elif op.kind == "elementwise" and acts_alone(op, primals):
+            found = [elementwise_tangent(op, op.padded(primals, kwargs), tangents, out)]
         else:
             found = transposed(op, op.padded(primals, kwargs), tangents, outs)
-        return [None if t is None else _shaped(t, o) for t, o in zip(found, outs, strict=True)]
+        return [None if t is None else shaped(t, o) for t, o in zip(found, outs, strict=True)]
 
     def _joint(self, op: Op, primals: Any) -> list[int]:
         """The arguments that a linear operation is jointly linear in."""
@@ -313,7 +313,7 @@ def _zeros(value: Any) -> Any:
     return np.zeros_like(value) if isinstance(value, Tensor) else value * 0
 
 
-def _total(terms: list[Tensor]) -> Tensor:
+def total(terms: list[Tensor]) -> Tensor:
     found = terms[0]
     for term in terms[1:]:
         found = found + term
@@ -322,11 +322,11 @@ def _total(terms: list[Tensor]) -> Tensor:
 
 def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
     """The operation with some of its arguments replaced."""
-    found: Tensor = _tied(op, [by.get(i, p) for i, p in enumerate(primals)], kwargs)
+    found: Tensor = tied(op, [by.get(i, p) for i, p in enumerate(primals)], kwargs)
     return found
 
 
-def _tied(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def tied(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of an operation, known as a view if it lies in the memory of its first argument."""
     out = op.unchecked(*args, **kwargs)
     if op.view and isinstance(out, Tensor) and out._view is None and out is not args[0]:
@@ -336,7 +336,7 @@ def _tied(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     return out
 
 
-def _shaped(tangent: Tensor, out: Tensor) -> Tensor:
+def shaped(tangent: Tensor, out: Tensor) -> Tensor:
     """A tangent with the shape and dtype of its result."""
     if tangent._data.dtype != out._data.dtype:
         if tangent._data.dtype.kind == "c" and out._data.dtype.kind != "c":
@@ -345,7 +345,7 @@ def _shaped(tangent: Tensor, out: Tensor) -> Tensor:
     return tangent if tangent._data.shape == out._data.shape else tangent.expand(out._data.shape)
 
 
-def _acts_alone(op: Op, primals: Any) -> bool:
+def acts_alone(op: Op, primals: Any) -> bool:
     return op.about.holomorphic or not any(isinstance(p, Tensor) and p._data.dtype.kind == "c" for p in primals)
 
 
@@ -358,7 +358,7 @@ def _named(op: Op, primals: Any, outs: Sequence[Any], name: str) -> Any:
     return outs[int(name.removeprefix("out") or 0)]
 
 
-def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor) -> Tensor:
+def elementwise_tangent(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor) -> Tensor:
     terms = []
     for i, t in tangents.items():
         rule = op.rules[op.params[i]]
@@ -368,10 +368,10 @@ def _elementwise(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor)
             t = t.expand(out._data.shape)
         values = [_named(op, primals, [out], n) for n in needs(rule)]
         terms.append(rule(beside(t, values) if op.about.flat else t, *values))
-    return _total(terms)
+    return total(terms)
 
 
-def _by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> Sequence[Tensor | None]:
+def by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> Sequence[Tensor | None]:
     rule = op.about.jvp
     assert rule is not None
     given = tuple(tangents.get(i) for i, _ in op.bits)

@@ -138,6 +138,7 @@ class About:
     narrow: str | Callable[[dict[str, Any]], dict[str, Any]] | None = None
     flat: bool = False
     jvp: Callable[..., Any] | None = None
+    series: str | Callable[..., Any] | None = None
     holomorphic: bool = True
     conjugate: bool = True
     cut: bool = False

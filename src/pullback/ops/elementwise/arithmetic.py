@@ -40,6 +40,7 @@ mul = elementwise(
     also="multiply",
     saved=_OPERANDS,
     dunder="mul rmul imul",
+    series="product",
     input=lambda g, other: g * other,
     other=lambda g, input: g * input,
     samples=lambda: [*pairs("real", None, 2, 2.5, True, 1 + 2j), S(2.5, A(3))],

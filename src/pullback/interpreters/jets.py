@@ -1,0 +1,331 @@
+"""The interpreter of Taylor mode: a Tensor stands for a truncated polynomial ``c0 + c1 t + ... + cK t**K``.
+
+An operation gives the polynomial of its result. A linear one acts on each coefficient, a product multiplies
+polynomials. Every other follows from its derivative: ``y'(t)`` is the forward-mode rule at ``x(t)`` along ``x'(t)``,
+computed on polynomials of one order less, and integrated. Where the rule needs the result itself, one coefficient is
+found after the other. So each entry's derivative, written once, is enough for all orders.
+
+Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..table.levels import Level, inner, mapped
+from ..table.op import needs
+from ..tensor.memory import LevelPayload
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, cannot_convert, is_tracked, wrap
+from .dual import acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed
+from .functions import forward_of_jvp
+
+if TYPE_CHECKING:
+    from ..table.op import Op
+
+Terms = list[Tensor | None]
+"""Coefficients, from the lowest power on; None is zero."""
+
+EXACT: Any = math.inf
+"""The order of a constant: all its coefficients are known."""
+
+
+class Jet(LevelPayload):
+    """The coefficients of a polynomial, Tensors of one shape and dtype, and the highest power that is known."""
+
+    __slots__ = ("order", "terms")
+
+    def __init__(self, level: Taylor, terms: Terms, order: int) -> None:
+        self.level, self.terms, self.order = level, terms, order
+
+    @property
+    def primal(self) -> Tensor:
+        """The constant coefficient: the value."""
+        first = self.terms[0]
+        assert first is not None
+        return first
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.primal._data.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.primal._data.dtype
+
+    @property
+    def requires_grad(self) -> bool:
+        return any(t is not None and is_tracked(t) for t in self.terms)
+
+    @property
+    def inside(self) -> Tensor:
+        return self.primal
+
+    def term(self, k: int) -> Tensor | None:
+        """The coefficient of a power; None if it is zero."""
+        return self.terms[k] if k < len(self.terms) else None
+
+    def detach(self) -> Jet:
+        return Jet(self.level, [self.primal.detach()], EXACT)
+
+    def clone(self) -> Jet:
+        return Jet(self.level, [None if t is None else t.clone() for t in self.terms], self.order)
+
+    def like(self, array: Any) -> Jet:
+        data = self.primal._data
+        return Jet(self.level, [wrap(data.like(array) if isinstance(data, LevelPayload) else array)], EXACT)
+
+    def assign(self, new: LevelPayload) -> None:
+        raise RuntimeError(
+            "jet: a tensor is written to in place, and the coefficients of its views would not follow.\n"
+            "  What to do: use the operation without the underscore, and pullback.where() or index_put() instead of a "
+            "write to a part."
+        )
+
+    def as_number(self, kind: str) -> Any:
+        if self.level.open and any(t is not None for t in self.terms[1:]):
+            raise cannot_convert(f"a Python {kind}", "Tensor that has a series, in Taylor mode,", "series")
+        return super().as_number(kind)
+
+    def item(self) -> Any:
+        return self.primal.item()
+
+    def tolist(self) -> Any:
+        return self.primal.tolist()
+
+    def __repr__(self) -> str:
+        return repr(self.primal)[:-1] + f", series={self.terms[1:]!r})"
+
+
+class Taylor(Level):
+    """The level of one pass in Taylor mode."""
+
+    differentiates = True
+    records = False
+
+    def pushing(self, work: Callable[..., Any], *args: Any) -> Any:
+        """The result of work on coefficients."""
+        return work(*args)
+
+    def constant(self, t: Tensor) -> Jet:
+        return Jet(self, [t], EXACT)
+
+    def jet(self, value: Any) -> Jet | None:
+        """The polynomial of a tensor that varies; None for a constant."""
+        held = inner(value, self) if isinstance(value, Tensor) else None
+        return held if isinstance(held, Jet) and held.order != EXACT else None
+
+    # A polynomial as a value and its derivative, both of one order less: what the rules of forward mode take ----------
+
+    def primal(self, t: Tensor) -> Tensor:
+        """The value: with the last power left out; a Tensor of the level below for a polynomial of the first order."""
+        held = inner(t, self)
+        if not isinstance(held, Jet):
+            return t
+        return held.primal if held.order in (1, EXACT) else self.cut(held, held.order - 1)
+
+    def tangent(self, held: Jet) -> Tensor | None:
+        """The derivative by the variable; None if it is zero."""
+        terms: Terms = [None if t is None else t if k == 1 else t * k for k, t in enumerate(held.terms) if k]
+        if all(t is None for t in terms):
+            return None
+        if terms[0] is None:
+            terms[0] = np.zeros_like(held.primal.detach())
+        return terms[0] if held.order == 1 else wrap(Jet(self, terms, held.order - 1))
+
+    def lower(self, t: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The value and the derivative of a tensor of this level."""
+        held = inner(t, self)
+        if not isinstance(held, Jet):
+            return t, None
+        return self.primal(t), None if held.order == EXACT else self.tangent(held)
+
+    def lift(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
+        """The polynomial with this value, up to the order of the derivative, and this derivative."""
+        held = inner(primal, self)
+        first = held.primal if isinstance(held, Jet) else primal
+        if tangent is None:
+            return wrap(Jet(self, [first], held.order + 1 if isinstance(held, Jet) and held.order != EXACT else 1))
+        return wrap(self.integrated(first, tangent, held.order if isinstance(held, Jet) else EXACT))
+
+    def integrated(self, first: Tensor, tangent: Tensor, order: int = EXACT) -> Jet:
+        """The polynomial that begins with `first`, of a derivative that is known up to `order`."""
+        held = inner(tangent, self)
+        terms, known = (held.terms, held.order) if isinstance(held, Jet) else ([tangent], 0)
+        known = min(known, order) if known != EXACT or order != EXACT else len(terms) - 1
+        found: Terms = [None if t is None else t if not k else t / (k + 1) for k, t in enumerate(terms[: known + 1])]
+        return Jet(self, [first, *found], known + 1)
+
+    def cut(self, held: Jet, order: int) -> Tensor:
+        """A polynomial up to an order; its value, a Tensor of the level below, for order 0."""
+        return wrap(Jet(self, held.terms[: order + 1], order)) if order else held.primal
+
+    # Operations -----------------------------------------------------------------------------------------------------
+
+    def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        jets = [j for j in map(self.jet, _tensors((args, kwargs))) if j is not None]
+        firsts = mapped(self._first, args)
+        out = tied(op, firsts, {k: mapped(self._first, v) for k, v in kwargs.items()})
+        if not isinstance(out, (Tensor, tuple, list)):
+            return out
+        outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
+        order = min((j.order for j in jets), default=EXACT)
+        found = self._series(op, args, kwargs, outs, order) if jets else [Jet(self, [o], EXACT) for o in outs]
+        return found[0] if not many else type(out)(*found) if hasattr(out, "_fields") else tuple(found)
+
+    def _first(self, t: Tensor) -> Tensor:
+        held = inner(t, self)
+        return held.primal if isinstance(held, Jet) else t
+
+    def _series(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any], order: int) -> list[Jet]:
+        """The polynomials of the results, which begin with `outs`."""
+        if not op.differentiable or not any(o._data.dtype.kind in "fcV" for o in outs):
+            return [Jet(self, [o], EXACT) for o in outs]
+        direct = self._direct(op)
+        if direct is not None and len(outs) == 1:
+            terms: Terms = [outs[0], *(direct(op, args, kwargs, k) for k in range(1, order + 1))]
+            return [Jet(self, [_fitted(t, outs[0]) for t in terms], order)]
+        own = op.about.series
+        if own is not None:
+            full = op.padded(args, kwargs)
+            return own(Series(self, order), *full, outs[0] if len(outs) == 1 else outs)
+        return self._by_derivative(op, args, kwargs, outs, order)
+
+    def _direct(self, op: Op) -> Any:
+        """How the coefficients of an operation are found at once, if it is linear or a product."""
+        if op.about.series == "product" or (op.kind == "bilinear" and op.about.jvp is None and len(op.bits) == 2):
+            return self._product
+        if op.about.jvp is not None or op.about.series is not None:
+            return None
+        if op.kind == "linear":
+            return self._linear
+        return self._affine if op.kind == "elementwise" and not any(map(needs, op.rules.values())) else None
+
+    def _term(self, value: Any, k: int) -> Any:
+        """Coefficient `k` of an argument: None if it is zero."""
+        if isinstance(value, Tensor):
+            held = inner(value, self)
+            return held.term(k) if isinstance(held, Jet) else None if k else value
+        return None if k else value
+
+    def _linear(self, op: Op, args: Any, kwargs: Any, k: int) -> Tensor | None:
+        """An operation that is jointly linear in its differentiable arguments."""
+        if op.joins:
+            terms = [self._term(t, k) for t in args[0]]
+            if all(t is None for t in terms):
+                return None
+            filled = [_zeros(self._first(t)) if c is None else c for c, t in zip(terms, args[0], strict=True)]
+            return tied(op, (filled, *args[1:]), kwargs)
+        places = [i for i, _ in op.bits if i < len(args) and args[i] is not None]
+        chosen = {i: self._term(args[i], k) for i in places}
+        if all(c is None for c in chosen.values()):
+            return None
+        given = [
+            a if i not in chosen else _zeros(self._first(a) if isinstance(a, Tensor) else a) if chosen[i] is None else chosen[i]
+            for i, a in enumerate(args)
+        ]
+        return tied(op, mapped(self._first, given), kwargs)
+
+    def _affine(self, op: Op, args: Any, kwargs: Any, k: int) -> Tensor | None:
+        """An elementwise operation whose derivative is constant, such as a sum of two."""
+        full = op.padded(args, kwargs)
+        found = [
+            op.rules[op.params[i]](c) for i, _ in op.bits if (c := self._term(full[i], k)) is not None
+        ]
+        return total(found) if found else None
+
+    def _product(self, op: Op, args: Any, kwargs: Any, k: int) -> Tensor | None:
+        """An operation that is linear in each of two arguments: the product of polynomials."""
+        (a, _), (b, _) = op.bits
+        found = []
+        for i in range(k + 1):
+            x, y = self._term(args[a], i), self._term(args[b], k - i)
+            if x is not None and y is not None:
+                given = [x if n == a else y if n == b else v for n, v in enumerate(args)]
+                found.append(tied(op, mapped(self._first, given), kwargs))
+        return total(found) if found else None
+
+    def _by_derivative(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any], order: int) -> list[Jet]:
+        """By the recurrence ``y' = J(x) x'``: at once, or one power after the other if the rule needs the result."""
+        rules = [op.about.jvp] if op.about.jvp is not None else op.rules.values()
+        stepwise = any(name.startswith("out") for rule in rules for name in needs(rule))
+        found = [Jet(self, [o], 0) for o in outs]
+        for known in range(order) if stepwise else [order - 1]:
+            cut = [mapped(lambda t, n=known: self._cut_to(t, n + 1), a) for a in (args, kwargs)]  # type: ignore[misc]
+            results = [self._known(y, known if stepwise else EXACT) for y in found] if known else outs
+            tangents = self._tangents(op, *cut, results)
+            found = [
+                self._grown(o, t, known) if o._data.dtype.kind in "fcV" else Jet(self, [o], EXACT)
+                for o, t in zip(outs, tangents, strict=True)
+            ]
+        return found
+
+    def _known(self, held: Jet, order: int) -> Tensor:
+        """A result as far as it is known, as a tensor of this level, whose graph is this level's."""
+        return wrap(Jet(self, held.terms[:1] if order == EXACT else held.terms[: order + 1], order))
+
+    def _cut_to(self, t: Tensor, order: int) -> Tensor:
+        held = self.jet(t)
+        return t if held is None else self.cut(held, order)
+
+    def _grown(self, out: Any, tangent: Tensor | None, known: int) -> Jet:
+        if tangent is None:
+            return Jet(self, [out], known + 1)
+        grown = self.integrated(out, shaped(tangent, out), known)
+        return Jet(self, grown.terms, known + 1)
+
+    def _tangents(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any]) -> Sequence[Tensor | None]:
+        """The derivative of each result: the forward-mode rule, on polynomials."""
+        primals = mapped(self.primal, args)
+        tangents: dict[int, Tensor] = {}
+        for i, _ in op.bits:
+            t = self.lower(args[i])[1] if i < len(args) and isinstance(args[i], Tensor) else None
+            if t is not None:
+                tangents[i] = t
+        if not tangents:
+            return [None] * len(outs)
+        full = op.padded(primals, mapped(self.primal, tuple(kwargs.values())) and kwargs)
+        if op.about.jvp is not None:
+            return by_rule(op, full, tangents, outs)
+        if op.kind == "elementwise" and acts_alone(op, full):
+            return [elementwise_tangent(op, full, tangents, outs[0])]
+        return transposed(op, full, tangents, outs)
+
+    def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
+        return forward_of_jvp(self, node, operands, enabled)
+
+
+class Series:
+    """What a rule of an entry for Taylor mode computes with: the coefficients of the arguments, and the order."""
+
+    def __init__(self, level: Taylor, order: int) -> None:
+        self.level, self.order = level, order
+
+    def of(self, value: Any) -> Terms:
+        """The coefficients of an argument up to the order."""
+        return [self.level._term(value, k) for k in range(self.order + 1)]
+
+    def made(self, terms: Terms) -> list[Jet]:
+        """The result of an operation, from its coefficients."""
+        first = terms[0]
+        return [Jet(self.level, [first, *(_fitted(t, first) for t in terms[1:])], self.order)]
+
+
+def _fitted(term: Tensor | None, first: Any) -> Tensor | None:
+    return None if term is None else shaped(term, first)
+
+
+def _zeros(value: Any) -> Any:
+    return np.zeros_like(value.detach()) if isinstance(value, Tensor) else value * 0
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return [t for part in value for t in _tensors(part)] if isinstance(value, (tuple, list)) else []
