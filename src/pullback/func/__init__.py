@@ -4,13 +4,15 @@ from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
 from .reverse import grad, grad_and_value, vjp
-from .taylor import jet
 from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .taylor import biharmonic, derivatives, jet, laplacian, linear_operator
 from .trees import debug_unwrap
 from .vectorize import vmap
 
 __all__ = [
+    "biharmonic",
     "debug_unwrap",
+    "derivatives",
     "functional_call",
     "functionalize",
     "grad",
@@ -20,6 +22,8 @@ __all__ = [
     "jacrev",
     "jet",
     "jvp",
+    "laplacian",
+    "linear_operator",
     "linearize",
     "replace_all_batch_norm_modules_",
     "stack_module_state",

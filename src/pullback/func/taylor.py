@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..interpreters.jets import EXACT, Jet, Taylor
+from ..interpreters.batched import Vmap
+from ..interpreters.jets import Collapsed, Jet, Taylor
 from ..table.levels import inner
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import rebuild
@@ -18,9 +19,7 @@ from .trees import tensors_of, untracked
 
 
 @restoring("jet")
-def jet(
-    fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bool = True
-) -> tuple[Any, Any]:
+def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bool = True) -> tuple[Any, Any]:
     """The value of `fun` along a path, and its derivatives of all orders along it: Taylor mode.
 
     The path is ``x(t) = x0 + x1 t + x2 t**2 / 2! + ...``, with x0 among `primals` and (x1, x2, ...) its series. The
@@ -63,7 +62,9 @@ def jet(
         found = [_lowered(level, part, order) for part in tensors_of(out, "jet")]
     if not thread.modes.grad_enabled:
         found = [[untracked(t) if t._requires_grad else t for t in terms] for terms in found]
-    scaled = [[terms[0], *(t if scale[k] == 1 else t * scale[k] for k, t in enumerate(terms[1:], 1))] for terms in found]
+    scaled = [
+        [terms[0], *(t if scale[k] == 1 else t * scale[k] for k, t in enumerate(terms[1:], 1))] for terms in found
+    ]
     value = rebuild(out, iter([terms[0] for terms in scaled]))
     return value, rebuild_series(out, [terms[1:] for terms in scaled])
 
@@ -124,8 +125,181 @@ def _checked(primals: Any, series: Any) -> list[tuple[Tensor, list[Tensor]]]:
                 raise ValueError(
                     errors.message(
                         "jet()",
-                        expected=f"term {k} of series {i} to have the shape and dtype of its primal, {errors.describe(x)}",
+                        expected=f"term {k} of series {i} to be like its primal, {errors.describe(x)}",
                         found=errors.describe(c),
                     )
                 )
     return [(x, list(terms)) for x, terms in zip(primals, series, strict=True)]
+
+
+# Built on it ----------------------------------------------------------------------------------------------------------
+
+
+def derivatives(func: Callable[[Any], Any], n: int) -> Callable[[Any], tuple[Any, ...]]:
+    """A function that returns ``(f(x), f'(x), ..., f^(n)(x))``, for `func` of one number, in one pass.
+
+    The argument may have any shape, if `func` acts on each element alone: the derivatives are those by each element.
+
+    Raises:
+        TypeError, ValueError: n is no integer, or negative; the argument is no Tensor with a derivative.
+
+    >>> import pullback
+    >>> pullback.func.derivatives(lambda x: x**3, 3)(pullback.tensor(2.0))
+    (tensor(8.), tensor(12.), tensor(12.), tensor(6.))
+    """
+    _check_order("derivatives()", n, 0)
+
+    def of(x: Any) -> tuple[Any, ...]:
+        if not n or not isinstance(x, Tensor):
+            value, _ = jet(func, (x,), ([],))
+            return (value,)
+        zeros: Any = np.zeros_like(x.detach())
+        value, series = jet(func, (x,), ([np.ones_like(x.detach()), *[zeros] * (n - 1)],))
+        return (value, *series)
+
+    return of
+
+
+def linear_operator(
+    func: Callable[[Any], Any], order: int, directions: Any, weights: Any = None
+) -> Callable[[Any], Any]:
+    """A function that returns ``sum_d weights[d] D^order f(x)[v_d, ..., v_d]``: a linear differential operator.
+
+    Each term is the derivative of an order along one direction, and every linear operator of one order with constant
+    coefficients is such a sum. All directions are followed in one pass, in which their last coefficients are added up
+    (collapsed Taylor mode): time and memory grow with their number only below the last order.
+
+    Args:
+        func: of one Tensor, to a Tensor.
+        order: of the derivatives, at least 1.
+        directions: a Tensor with the directions along its first axis, each of the shape of the argument.
+        weights: a Tensor or a sequence of one number for each direction; 1 for each if None.
+
+    Raises:
+        TypeError, ValueError: directions and weights that do not match, or another order.
+
+    >>> import pullback
+    >>> x = pullback.tensor([1.0, 2.0])
+    >>> laplacian = pullback.func.linear_operator(lambda x: (x**3).sum(), 2, pullback.eye(2))
+    >>> laplacian(x)
+    tensor(18.)
+    """
+    _check_order("linear_operator()", order, 1)
+    if not isinstance(directions, Tensor) or not directions._data.ndim or not directions._data.shape[0]:
+        raise TypeError(
+            errors.message(
+                "linear_operator()",
+                expected="directions to be a Tensor with at least one of them along its first axis",
+                found=errors.describe(directions),
+            )
+        )
+    count = directions._data.shape[0]
+    given = np.ones(count) if weights is None else np.asarray([float(w) for w in weights])
+    if given.shape != (count,):
+        raise ValueError(
+            errors.message(
+                "linear_operator()", expected=f"{count} weights, one for each direction", found=str(given.size)
+            )
+        )
+
+    def of(x: Any) -> Any:
+        return _collapsed(func, order, directions, given, x)
+
+    return of
+
+
+def laplacian(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that returns the Laplacian of `func`, from a vector to a number: the trace of its Hessian.
+
+    It can be batched over points by `vmap`, differentiated with respect to parameters, and compiled.
+
+    >>> import pullback
+    >>> pullback.func.laplacian(lambda x: (x * x).sum())(pullback.zeros(3))
+    tensor(6.)
+    """
+
+    def of(x: Any) -> Any:
+        n = _length("laplacian()", x)
+        return _collapsed(func, 2, wrap(np.eye(n, dtype=x._data.dtype)), np.ones(n), x)
+
+    return of
+
+
+def biharmonic(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that returns the Laplacian of the Laplacian of `func`, from a vector to a number.
+
+    The fourth derivatives along the n unit vectors and along the sums and differences of two of them are weighted, so
+    that those that are mixed in two variables are left.
+
+    >>> import pullback
+    >>> pullback.func.biharmonic(lambda x: x[0]**2 * x[1]**2)(pullback.ones(2))
+    tensor(8.)
+    """
+
+    def of(x: Any) -> Any:
+        n = _length("biharmonic()", x)
+        units = np.eye(n, dtype=x._data.dtype)
+        rows, columns = np.triu_indices(n, 1)
+        along = np.concatenate([units, units[rows] + units[columns], units[rows] - units[columns]])
+        weights = np.concatenate([np.full(n, 1 - (n - 1) / 3), np.full(2 * len(rows), 1 / 6)])
+        return _collapsed(func, 4, wrap(along), weights, x)
+
+    return of
+
+
+def _check_order(name: str, n: Any, least: int) -> None:
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError(errors.message(name, expected="the order to be an integer", found=errors.describe(n)))
+    if n < least:
+        raise ValueError(errors.message(name, expected=f"an order of at least {least}", found=str(n)))
+
+
+def _length(name: str, x: Any) -> int:
+    if not isinstance(x, Tensor) or x._data.dtype.kind not in "fV" or len(x._data.shape) != 1:
+        raise TypeError(
+            errors.message(
+                name,
+                expected="a vector of floating point numbers",
+                found=errors.describe(x),
+                do="give it one point; for many, write vmap(laplacian(f))(points)"
+                if name[0] == "l"
+                else "give it one point",
+            )
+        )
+    return int(x._data.shape[0])
+
+
+def _collapsed(func: Callable[[Any], Any], order: int, along: Tensor, weights: Any, x: Any) -> Any:
+    """The weighted sum of the derivatives along directions."""
+    if not isinstance(x, Tensor) or x._data.shape != along._data.shape[1:] or x._data.dtype != along._data.dtype:
+        raise ValueError(
+            errors.message(
+                "linear_operator()",
+                expected=f"an argument like the directions, {list(along._data.shape[1:])} of {along.dtype}",
+                found=errors.describe(x),
+            )
+        )
+    total = float(weights.sum())
+    if abs(total) < 0.25 * float(np.abs(weights).sum()):  # the mean would be lost in rounding: a direction of zeros
+        total = float(np.abs(weights).sum())
+        weights = np.append(weights, total - weights.sum())
+        along = wrap(np.concatenate([along._data, np.zeros_like(along._data[:1])]))
+    mean = wrap((weights / (total or 1.0)).astype(x._data.dtype))
+    with Vmap(len(weights)) as batch, Collapsed(batch, order, mean) as level:
+        terms: list[Any] = [x, batch.lift(along), *[None] * (order - 1)]
+        out = func(wrap(level.kept_terms(Jet(level, terms, order))))
+        (part,) = tensors_of(out, "linear_operator")
+        held = inner(part, level)
+        last = held.term(order) if isinstance(held, Jet) else None
+        found = (
+            np.zeros_like(_below(part, level)) if last is None else batch.value(last) * (total * math.factorial(order))
+        )
+    if not thread.modes.grad_enabled and found._requires_grad:
+        found = untracked(found)
+    return found
+
+
+def _below(part: Tensor, level: Taylor) -> Any:
+    held = inner(part, level)
+    first = held.primal if isinstance(held, Jet) else part
+    return first.detach()

@@ -19,8 +19,8 @@ import numpy as np
 from ..table.levels import Level, inner, mapped
 from ..table.op import needs
 from ..tensor.memory import LevelPayload
-from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, cannot_convert, is_tracked, wrap
+from .batched import Vmap
 from .dual import acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed
 from .functions import forward_of_jvp
 
@@ -175,7 +175,12 @@ class Taylor(Level):
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
         order = min((j.order for j in jets), default=EXACT)
         found = self._series(op, args, kwargs, outs, order) if jets else [Jet(self, [o], EXACT) for o in outs]
+        found = [self.kept_terms(jet) for jet in found]
         return found[0] if not many else type(out)(*found) if hasattr(out, "_fields") else tuple(found)
+
+    def kept_terms(self, held: Jet) -> Jet:
+        """A result with the coefficients that are kept: all of them."""
+        return held
 
     def _first(self, t: Tensor) -> Tensor:
         held = inner(t, self)
@@ -225,7 +230,11 @@ class Taylor(Level):
         if all(c is None for c in chosen.values()):
             return None
         given = [
-            a if i not in chosen else _zeros(self._first(a) if isinstance(a, Tensor) else a) if chosen[i] is None else chosen[i]
+            a
+            if i not in chosen
+            else _zeros(self._first(a) if isinstance(a, Tensor) else a)
+            if chosen[i] is None
+            else chosen[i]
             for i, a in enumerate(args)
         ]
         return tied(op, mapped(self._first, given), kwargs)
@@ -233,9 +242,7 @@ class Taylor(Level):
     def _affine(self, op: Op, args: Any, kwargs: Any, k: int) -> Tensor | None:
         """An elementwise operation whose derivative is constant, such as a sum of two."""
         full = op.padded(args, kwargs)
-        found = [
-            op.rules[op.params[i]](c) for i, _ in op.bits if (c := self._term(full[i], k)) is not None
-        ]
+        found = [op.rules[op.params[i]](c) for i, _ in op.bits if (c := self._term(full[i], k)) is not None]
         return total(found) if found else None
 
     def _product(self, op: Op, args: Any, kwargs: Any, k: int) -> Tensor | None:
@@ -297,6 +304,27 @@ class Taylor(Level):
 
     def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
         return forward_of_jvp(self, node, operands, enabled)
+
+
+class Collapsed(Taylor):
+    """The level of a pass along many directions, a batch, of whose last coefficients only the weighted mean is kept.
+
+    The last coefficient of a result is linear in those of the operands, so that the mean of theirs gives the mean of
+    its own. The weights add up to 1. Dangel, Siebert, Zeinhofer and Walther, Collapsing Taylor Mode Automatic
+    Differentiation (2025).
+    """
+
+    def __init__(self, batch: Vmap, order: int, weights: Tensor) -> None:
+        super().__init__()
+        self.batch, self.most, self.weights = batch, order, weights
+
+    def kept_terms(self, held: Jet) -> Jet:
+        last = held.term(self.most) if held.order == self.most else None
+        if last is None or not self.batch.varies(last):
+            return held
+        weights: Any = self.weights.to(last.dtype)
+        mean = np.tensordot(weights, self.batch.lower(last), 1)
+        return Jet(self, [*held.terms[: self.most], mean], self.most)
 
 
 class Series:

@@ -98,7 +98,9 @@ class About:
     second derivative of zero, so that code that differentiates twice need not know.
 
     jvp: the forward-mode rule, if it is better than the one that follows from the kind. Its parameters are named like a
-    rule's, but the first is the tuple of tangents: one for each differentiable argument, or None. holomorphic: False if
+    rule's, but the first is the tuple of tangents: one for each differentiable argument, or None. series: the rule of
+    Taylor mode, where it is faster than what follows from the derivative: "product" of its two arguments, or a function
+    of a `Series`, of the arguments and of the result (see `interpreters/series_rules.py`). holomorphic: False if
     the derivative of an elementwise operation of complex numbers is not itself complex (`abs`). conjugate: whether its
     rules get conjugates of the saved values if the result is complex. False if they need the values themselves, as the
     rules of functions that are not holomorphic do (`sgn`, `linalg.qr`). cut: whether a rule, for complex results, has a

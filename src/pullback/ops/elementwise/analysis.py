@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.series_rules import growing, logistic, saturating
 from ...kernels.masks import either
 from ...table.calls import on
 from ...table.entry import elementwise, pointwise
@@ -28,6 +29,7 @@ exp = elementwise(
     np.exp,
     "``e ** input``.",
     floats=True,
+    series=growing,
     input=lambda g, out: g * out,
     kinks=[S(V(EDGES))],
 )
@@ -285,6 +287,7 @@ tanh = elementwise(
     np.tanh,
     "The hyperbolic tangent.",
     floats=True,
+    series=saturating,
     input=lambda g, out: g * (1 - out * out),
     kinks=[S(V(EDGES))],
 )
@@ -348,6 +351,7 @@ sigmoid: Operation = elementwise(
     also="special.expit",
     floats=True,
     numpy={"scipy.special.expit": lambda x: sigmoid(x)},
+    series=logistic,
     input=lambda g, out: g * (out * (1 - out)),
     kinks=[S(V(EDGES))],
 )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.series_rules import quotient
 from ...table.calls import on
 from ...table.entry import METHODS, composite, constant, elementwise, front, special, titled
 from ...table.nodes import tensor_of
@@ -142,6 +143,7 @@ _div = elementwise(
     saved={**_OPERANDS, "rounding_mode": lambda: None},
     floats=True,
     dunder="truediv rtruediv itruediv",
+    series=quotient,
     input=lambda g, other: g / other,
     other=lambda g, input, other: -g * ((input / other) / other),
     samples=lambda: [

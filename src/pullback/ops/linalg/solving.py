@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.series_rules import divided
 from ...kernels import matrices
 from ...table.calls import on
 from ...table.entry import composite, special
@@ -175,7 +176,12 @@ def _solve_for_B(g: Any, A: Any) -> Any:  # noqa: N802
     return on(_solve_or_nan, transpose(A), g)
 
 
-@special(method=False, batch="leading", A=_solve_for_A, B=_solve_for_B)
+def _solve_series(s: Any, A: Any, B: Any, out: Any) -> Any:
+    by = s.of(A)
+    return divided(s, s.of(B), by, out, np.matmul, lambda rest: on(_solve_or_nan, by[0], rest))
+
+
+@special(method=False, batch="leading", series=_solve_series, A=_solve_for_A, B=_solve_for_B)
 def _solve_or_nan(A: Any, B: Any) -> Any:
     return _solution(A, B)[0]
 
@@ -324,6 +330,14 @@ def _triangle(x: Any, upper: bool, unit: bool) -> Any:
     return np.triu(x, int(unit)) if upper else np.tril(x, -int(unit))
 
 
+def _triangular_series(s: Any, A: Any, B: Any, upper: bool, unitriangular: bool, out: Any) -> Any:
+    first, *rest = s.of(A)
+    by = [first, *(None if a is None else _triangle(a, upper, unitriangular) for a in rest)]
+    return divided(
+        s, s.of(B), by, out, np.matmul, lambda right: on(_solve_triangular, first, right, upper, unitriangular)
+    )
+
+
 def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool) -> Any:  # noqa: N802
     turned = on(_solve_triangular, transpose(A), g, not upper, unitriangular)
     return np.negative(_triangle(np.matmul(turned, transpose(out)), upper, unitriangular))
@@ -336,6 +350,7 @@ def _triangular_for_A(g: Any, A: Any, out: Any, upper: bool, unitriangular: bool
     batch="leading",
     A=_triangular_for_A,
     B=lambda g, A, upper, unitriangular: on(_solve_triangular, transpose(A), g, not upper, unitriangular),
+    series=_triangular_series,
 )
 def _solve_triangular(A: Any, B: Any, upper: bool, unitriangular: bool) -> Any:
     return matrices.solve_triangular(A, B, upper, unitriangular)
