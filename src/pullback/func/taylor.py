@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,8 @@ def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bo
     given = _checked(primals, series)
     order = len(given[0][1])
     if not order:
-        return fun(*primals), rebuild_series(fun(*primals), [])
+        out = fun(*primals)
+        return out, rebuild(out, iter([[] for _ in tensors_of(out, "jet")]))
     scale = [math.factorial(k) if factorial_scaled else 1 for k in range(order + 1)]
     with Taylor() as level:
         args = [
@@ -66,12 +67,7 @@ def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bo
         [terms[0], *(t if scale[k] == 1 else t * scale[k] for k, t in enumerate(terms[1:], 1))] for terms in found
     ]
     value = rebuild(out, iter([terms[0] for terms in scaled]))
-    return value, rebuild_series(out, [terms[1:] for terms in scaled])
-
-
-def rebuild_series(out: Any, series: Sequence[list[Tensor]]) -> Any:
-    """The series, nested as the results are."""
-    return rebuild(out, iter(series))
+    return value, rebuild(out, iter([terms[1:] for terms in scaled]))
 
 
 def _lowered(level: Taylor, part: Tensor, order: int) -> list[Tensor]:

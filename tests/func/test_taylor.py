@@ -1,0 +1,302 @@
+"""Taylor mode: `func.jet` and what is built on it, against nested forward mode, and nested with all other transforms.
+
+Every entry of the table is tried in tests/table/test_jets.py.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import func
+from pullback.autograd import Function
+
+Tensor = Any
+K = 4
+
+
+def along_path(f: Callable[..., Tensor], x: Tensor, series: list[Tensor]) -> list[Tensor]:
+    """The derivatives of ``f(x(t))`` at 0 by nested forward mode."""
+
+    def path(t: Tensor) -> Tensor:
+        return f(x + sum(c * t ** (k + 1) / math.factorial(k + 1) for k, c in enumerate(series)))
+
+    found, zero, one = [], pullback.zeros((), dtype=x.dtype), pullback.ones((), dtype=x.dtype)
+    for _ in range(len(series) + 1):
+        found.append(path(zero))
+        path = (lambda g: lambda t: func.jvp(g, (t,), (one,))[1])(path)
+    return found
+
+
+def vector(n: int = 3, complex: bool = False) -> Tensor:
+    rng = np.random.default_rng(7)
+    values = rng.uniform(0.3, 1.2, n) + (1j * rng.uniform(0.3, 1.2, n) if complex else 0)
+    return pullback.tensor(values)
+
+
+def series_of(x: Tensor, order: int = K) -> list[Tensor]:
+    rng = np.random.default_rng(8)
+    return [pullback.tensor(0.3 * rng.standard_normal(x.shape)).to(x.dtype) for _ in range(order)]
+
+
+def assert_jet(f: Callable[..., Tensor], x: Tensor, order: int = K) -> None:
+    series = series_of(x, order)
+    value, found = func.jet(f, (x,), (series,))
+    for mine, theirs in zip([value, *found], along_path(f, x, series), strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-10)
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x**3
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_forward(inputs[0])
+        ctx.save_for_backward(inputs[0])
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g * 3 * ctx.saved_tensors[0] ** 2
+
+    @staticmethod
+    def jvp(ctx: Any, t: Tensor) -> Tensor:
+        return t * 3 * ctx.saved_tensors[0] ** 2
+
+
+MATRIX = pullback.eye(3, dtype=pullback.float64) * 3
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "product": lambda x: x * x.sin() * 2,
+    "quotient": lambda x: x.sigmoid() / (x + 2) - 1 / x,
+    "rates": lambda x: x.exp() + x.tanh() + x.sigmoid(),
+    "power": lambda x: x**2.5 + x**3 + 2**x,
+    "softmax": lambda x: pullback.softmax(x * x, 0),
+    "logsumexp": lambda x: pullback.logsumexp(x * x, 0),
+    "norm": lambda x: x.norm(),
+    "running product": lambda x: x.cumprod(0),
+    "inverse": lambda x: (pullback.outer(x, x) + MATRIX).inverse(),
+    "solution": lambda x: pullback.linalg.solve(pullback.outer(x, x) + MATRIX, x),
+    "triangular": lambda x: pullback.linalg.solve_triangular(pullback.outer(x, x) + MATRIX, x[:, None], upper=True),
+    "factor": lambda x: pullback.linalg.cholesky(pullback.outer(x, x) + MATRIX),
+    "determinant": lambda x: pullback.linalg.det(pullback.outer(x, x.exp()) + MATRIX),
+    "eigenvalues": lambda x: pullback.linalg.eigvalsh(pullback.outer(x, x) + pullback.diag(x * 3)),
+    "branches": lambda x: pullback.where(x > 0.5, x * x, x.exp()) + x.max() ** 2,
+    "kept apart": lambda x: x.detach() * x + x.floor(),
+    "custom": lambda x: Cube.apply(x) * x,
+    "batched": lambda x: func.vmap(lambda a: a.sin() * x)(x),
+    "forward mode": lambda x: func.jvp(lambda a: a.sin() * x, (x,), (x * x,))[1],
+    "reverse mode": lambda x: func.grad(lambda a: (a.exp() * x).sum())(x * x),
+    "taylor mode": lambda x: func.jet(pullback.sin, (x,), ([x, x * x],))[1][1],
+    "a constant": lambda x: pullback.ones(2, dtype=pullback.float64),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_all_orders_are_those_of_nested_forward_mode(name: str) -> None:
+    assert_jet(FUNCTIONS[name], vector())
+
+
+@pytest.mark.parametrize("name", ["product", "quotient", "rates", "power", "running product", "solution"])
+def test_of_complex_numbers(name: str) -> None:
+    f = FUNCTIONS[name] if name != "solution" else lambda x: pullback.linalg.solve(pullback.outer(x, x) + MATRIX, x)
+    assert_jet(f, vector(complex=True), 3)
+
+
+def test_an_analytic_function_against_a_contour_integral() -> None:
+    """Cauchy's formula: the coefficients of f(x + v t) are those of its Fourier series on a circle."""
+    x, v = 0.4, 0.7
+    circle = np.exp(2j * np.pi * np.arange(64) / 64)
+    values = np.exp(np.sin(x + v * circle)) / (2 + x + v * circle)
+    expected = np.fft.fft(values).real / 64
+    terms = [pullback.tensor(v, dtype=pullback.float64), *[pullback.zeros((), dtype=pullback.float64)] * 7]
+    f = lambda a: a.sin().exp() / (2 + a)  # noqa: E731
+    value, found = func.jet(f, (pullback.tensor(x, dtype=pullback.float64),), (terms,), factorial_scaled=False)
+    np.testing.assert_allclose([t.item() for t in [value, *found]], expected[:9], rtol=1e-10, atol=1e-14)
+
+
+def test_of_several_arguments_and_nested_results() -> None:
+    x, y = vector(), vector() + 1
+    zero = pullback.zeros_like(x)
+    value, series = func.jet(lambda a, b: {"product": a * b, "both": (a, b)}, (x, y), ([y, zero], [x, zero]))
+    assert value["product"].tolist() == (x * y).tolist()
+    assert [t.tolist() for t in series["product"]] == [(x * x + y * y).tolist(), (2 * x * y).tolist()]
+    assert [t.tolist() for t in series["both"][0]] == [y.tolist(), zero.tolist()]
+
+
+def test_of_order_zero() -> None:
+    calls = []
+    value, series = func.jet(lambda x: calls.append(1) or x * 2, (vector(),), ([],))
+    assert (value.tolist(), series, len(calls)) == ((vector() * 2).tolist(), [], 1)
+
+
+def test_control_flow_follows_the_value() -> None:
+    assert_jet(lambda x: x * x if x.sum() > 0 else x, vector())
+    with pytest.raises(RuntimeError, match="its series would be lost"):
+        func.jet(lambda x: x * float(x[0]), (vector(),), (series_of(vector()),))
+
+
+def test_a_write_in_place_is_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"written to in place.*\n.*without the underscore"):
+        func.jet(lambda x: x.sin().mul_(2), (vector(),), (series_of(vector()),))
+
+
+def test_an_entry_without_a_derivative_is_refused_by_name() -> None:
+    one = pullback.ones(2, dtype=pullback.float64)
+    with pytest.raises(NotImplementedError, match=r"igamma\(\) by input"):
+        func.jet(lambda x: pullback.igamma(x, one), (one,), ([one, one],))
+
+
+@pytest.mark.parametrize(
+    ("primals", "series", "error", "said"),
+    [
+        (pullback.ones(2), ([pullback.ones(2)],), TypeError, "primals to be a tuple"),
+        ((pullback.ones(2),), pullback.ones(2), TypeError, "series to be a tuple"),
+        ((), (), ValueError, "a series for each primal"),
+        ((pullback.ones(2),), ([], []), ValueError, "a series for each primal"),
+        ((pullback.ones(2, dtype=pullback.int64),), ([],), TypeError, "floating point or complex"),
+        ((1.0,), ([],), TypeError, "primal 0 to be a Tensor"),
+        ((pullback.ones(2),) * 2, ([pullback.ones(2)], []), ValueError, "series 1 to be a list of 1"),
+        ((pullback.ones(2),), ([pullback.ones(3)],), ValueError, "term 1 of series 0 to be like its primal"),
+        ((pullback.ones(2),), ([pullback.ones(2).double()],), ValueError, "term 1 of series 0 to be like its primal"),
+        ((pullback.ones(2),), ([1.0],), ValueError, "found float 1.0"),
+    ],
+)
+def test_what_does_not_match_is_refused(primals: Any, series: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        func.jet(pullback.sin, primals, series)
+
+
+def test_a_function_that_returns_no_tensor_is_refused() -> None:
+    with pytest.raises(RuntimeError, match="jet"):
+        func.jet(lambda x: 1.0, (vector(),), (series_of(vector()),))
+
+
+def test_a_jet_is_differentiable() -> None:
+    w = vector().requires_grad_()
+    x = vector() + 0.5
+
+    def last(w: Tensor) -> Tensor:
+        return func.jet(lambda a: (a * w).sin(), (x,), ([pullback.ones_like(x), *[pullback.zeros_like(x)] * 2],))[1][2]
+
+    last(w).sum().backward()
+    by_hand = lambda w: (-(w**3) * (x * w).cos()).sum()  # noqa: E731
+    np.testing.assert_allclose(w.grad.numpy(), func.grad(by_hand)(w.detach()).numpy(), rtol=1e-12)
+    assert pullback.autograd.gradcheck(last, (w,))
+
+
+def test_a_jet_of_a_batch_and_a_batch_of_jets() -> None:
+    x = pullback.stack([vector(), vector() * 2])
+    series = [pullback.ones_like(x), pullback.zeros_like(x)]
+    whole = func.jet(pullback.exp, (x,), (series,))[1]
+    each = func.vmap(lambda a, b, c: tuple(func.jet(pullback.exp, (a,), ([b, c],))[1]))(x, *series)
+    assert all(a.tolist() == b.tolist() for a, b in zip(whole, each, strict=True))
+
+
+def test_a_compiled_jet() -> None:
+    x, series = vector(), series_of(vector(), 3)
+    f = lambda x, *s: func.jet(lambda a: (a.sin() / a).exp(), (x,), (s,))[1][-1]  # noqa: E731
+    np.testing.assert_allclose(
+        pullback.compile(f, backend="numpy")(x, *series).numpy(), f(x, *series).numpy(), rtol=1e-14
+    )
+
+
+def test_a_jet_that_has_escaped_is_refused() -> None:
+    kept = []
+    func.jet(lambda x: kept.append(x) or x, (vector(),), (series_of(vector()),))
+    with pytest.raises(RuntimeError, match="may have escaped"):
+        kept[0] + 1
+
+
+# Operators ------------------------------------------------------------------------------------------------------------
+
+
+def network(x: Tensor) -> Tensor:
+    return ((x * x[0]).tanh() * x.sin()).sum() ** 2
+
+
+def by_hessian(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    return lambda x: func.hessian(f)(x).diagonal().sum()
+
+
+def test_derivatives_of_a_number() -> None:
+    x = pullback.tensor(0.7, dtype=pullback.float64)
+    expected, f = [], lambda x: x.exp() * x
+    for _ in range(5):
+        expected.append(f(x).item())
+        f = func.grad(f)
+    found = func.derivatives(lambda x: x.exp() * x, 4)(x)
+    np.testing.assert_allclose([t.item() for t in found], expected, rtol=1e-12)
+    assert len(func.derivatives(pullback.sin, 0)(x)) == 1
+    assert func.derivatives(pullback.sin, 1)(vector())[1].tolist() == vector().cos().tolist()
+
+
+def test_the_laplacian_is_the_trace_of_the_hessian() -> None:
+    x = vector(4)
+    np.testing.assert_allclose(func.laplacian(network)(x).item(), by_hessian(network)(x).item(), rtol=1e-12)
+    assert func.laplacian(lambda x: x[0] * 3)(x).item() == 0
+    assert func.laplacian(lambda x: pullback.ones(()))(x).item() == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+def test_the_biharmonic_operator_is_the_laplacian_twice(n: int) -> None:
+    x = vector(n)
+    expected = by_hessian(by_hessian(network))(x).item()
+    np.testing.assert_allclose(func.biharmonic(network)(x).item(), expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 0.5], [1.0, -1.0, 0.0], [1.0, -2.0, 1.1]])
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_an_operator_is_the_weighted_sum_of_directional_derivatives(weights: list[float], order: int) -> None:
+    x = vector()
+    along = pullback.tensor(np.random.default_rng(3).standard_normal((3, 3)))
+    zeros = [pullback.zeros_like(x)] * (order - 1)
+    each = [func.jet(network, (x,), ([v, *zeros],))[1][-1].item() for v in along]
+    found = func.linear_operator(network, order, along, weights)(x).item()
+    np.testing.assert_allclose(found, np.dot(weights, each), rtol=1e-9, atol=1e-11)
+
+
+def test_operators_are_batched_trained_and_compiled() -> None:
+    w = (vector(2) + 1).requires_grad_()
+    points = pullback.stack([vector(2), vector(2) * 0.5, vector(2) * 2])
+    f = lambda x: ((x * w).sin()).sum()  # noqa: E731
+    found = func.vmap(func.laplacian(f))(points)
+    expected = -(w**2 * (points * w).sin()).sum(1)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-12)
+    (mine,) = pullback.autograd.grad((found**2).sum(), w)
+    (theirs,) = pullback.autograd.grad((expected**2).sum(), w)
+    np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12)
+    g = lambda x: func.laplacian(network)(x)  # noqa: E731
+    np.testing.assert_allclose(pullback.compile(g, backend="numpy")(points[0]).item(), g(points[0]).item(), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (
+            lambda: func.laplacian(network)(pullback.ones(2, 3)),
+            TypeError,
+            "expected a vector of floating point numbers",
+        ),
+        (lambda: func.laplacian(network)(1.0), TypeError, "expected a vector"),
+        (lambda: func.biharmonic(network)(pullback.ones(2, dtype=pullback.int64)), TypeError, "expected a vector"),
+        (lambda: func.derivatives(network, -1), ValueError, "at least 0"),
+        (lambda: func.derivatives(network, 1.5), TypeError, "the order to be an integer"),
+        (lambda: func.linear_operator(network, 0, pullback.eye(2)), ValueError, "at least 1"),
+        (lambda: func.linear_operator(network, 2, [1.0]), TypeError, "directions to be a Tensor"),
+        (lambda: func.linear_operator(network, 2, pullback.eye(2), [1.0]), ValueError, "2 weights"),
+        (
+            lambda: func.linear_operator(network, 2, pullback.eye(2))(pullback.ones(3)),
+            ValueError,
+            "like the directions",
+        ),
+    ],
+)
+def test_what_no_operator_takes_is_refused(call: Any, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=said):
+        call()
