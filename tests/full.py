@@ -62,6 +62,7 @@ STEPS = {
         "the tests in the order of the day",
         ("-m pytest -q -n {jobs} -m 'not torch' --shuffle {day}",),
     ),
+    "jets": Step("Taylor mode to the fifth order", ("-m tests.jets --order 5 --jobs {jobs}",), "", (".[test]",)),
     "random": Step("random programs for an hour", ("-m tests.random_programs --seconds 3600 --seed {day}",)),
     "mutations": Step("planted mutations", ("-m tests.mutations --jobs {jobs}",)),
     "interrupts": Step("interrupts", ("-m tests.interrupts --all-kinds",)),

@@ -141,9 +141,74 @@ def test_control_flow_follows_the_value() -> None:
         func.jet(lambda x: x * float(x[0]), (vector(),), (series_of(vector()),))
 
 
-def test_a_write_in_place_is_refused() -> None:
-    with pytest.raises(RuntimeError, match=r"written to in place.*\n.*without the underscore"):
-        func.jet(lambda x: x.sin().mul_(2), (vector(),), (series_of(vector()),))
+def overwritten(x: Tensor) -> Tensor:
+    y = x.exp()
+    y.mul_(x).add_(1).relu_()
+    return y
+
+
+def parts_overwritten(x: Tensor) -> Tensor:
+    y = x.sin()
+    first, rest = y[0], y[1:]
+    turned = rest.reshape(2, 1)
+    first.mul_(3)
+    y.mul_(x)
+    turned[1] = x[0] * first
+    rest[0] = 2.0
+    return pullback.cat([y * y, rest, turned[:, 0].exp(), first[None]])
+
+
+def gathered(x: Tensor) -> Tensor:
+    out = pullback.zeros(2, 3, dtype=x.dtype)
+    row = out[1]
+    out[0] = x * x
+    row += x.exp()
+    row[0].zero_()
+    return out * out
+
+
+def overwritten_before_use(x: Tensor) -> Tensor:
+    y, kept = x.sin(), x.detach()
+    y[1] = y[0] * y[2]
+    z = y * y
+    y.zero_()
+    y += kept
+    return z + y * x
+
+
+WRITES = {f.__name__: f for f in (overwritten, parts_overwritten, gathered, overwritten_before_use)}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_write_in_place(name: str) -> None:
+    assert_jet(WRITES[name], vector())
+    if name != "gathered":  # vmap has no tensor from outside written to
+        assert_jet(lambda x: func.vmap(WRITES[name])(pullback.stack([x, x * x])), vector(), 3)
+
+
+def test_a_write_in_place_within_reverse_mode() -> None:
+    def written(a: Tensor) -> Tensor:
+        y = a.sin() * 2
+        y[1:].add_(a[0] ** 3)
+        y[0] = a[1] * a[2]
+        return (y * y).sum()
+
+    assert_jet(lambda x: func.grad(written)(x * x), vector(), 3)
+
+
+def test_a_write_to_the_argument() -> None:
+    """It changes the argument, as under `jvp`, and not a series that is the same tensor."""
+    x = vector()
+    before = x.clone()
+    value, (first,) = func.jet(lambda a: a.mul_(a), (x,), ([x],))
+    assert (x.tolist(), value.tolist()) == ((before * before).tolist(),) * 2
+    assert first.tolist() == (2 * before * before).tolist()
+
+
+def test_a_tensor_from_outside_keeps_its_value_after_a_write() -> None:
+    out = pullback.zeros(3, dtype=pullback.float64)
+    func.jet(lambda a: out.add_(a * a), (vector(),), (series_of(vector()),))
+    assert out.tolist() == (vector() * vector()).tolist()
 
 
 def test_an_entry_without_a_derivative_is_refused_by_name() -> None:
@@ -173,8 +238,15 @@ def test_what_does_not_match_is_refused(primals: Any, series: Any, error: type[E
 
 
 def test_a_function_that_returns_no_tensor_is_refused() -> None:
-    with pytest.raises(RuntimeError, match="jet"):
-        func.jet(lambda x: 1.0, (vector(),), (series_of(vector()),))
+    for f in (lambda x: 1.0, lambda x: None, lambda x: (), lambda x: (x, 2)):
+        for call in (
+            lambda f=f: func.jet(f, (vector(),), (series_of(vector()),)),
+            lambda f=f: func.jet(f, (vector(),), ([],)),
+            lambda f=f: func.laplacian(f)(vector()),
+            lambda f=f: func.derivatives(f, 2)(vector()),
+        ):
+            with pytest.raises(RuntimeError, match=r"jet\(f, primals, series\)|linear_operator\(f.*\(x\)"):
+                call()
 
 
 def test_a_jet_is_differentiable() -> None:

@@ -12,6 +12,7 @@ from .. import errors
 from ..interpreters.batched import Vmap
 from ..interpreters.jets import Collapsed, Jet, Taylor
 from ..table.levels import inner
+from ..tensor.memory import same_memory
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import rebuild
 from ..tensor.tensor import Tensor, wrap
@@ -50,6 +51,8 @@ def jet(fun: Callable[..., Any], primals: Any, series: Any, factorial_scaled: bo
     """
     given = _checked(primals, series)
     order = len(given[0][1])
+    for x, terms in given:  # a write to the value would be one to a coefficient
+        terms[:] = [c.clone() if same_memory(c._data, x._data) else c for c in terms]
     if not order:
         out = fun(*primals)
         return out, rebuild(out, iter([[] for _ in tensors_of(out, "jet")]))

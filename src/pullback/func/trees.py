@@ -56,6 +56,8 @@ def numbers(args: Sequence[Any], argnums: Any, name: str) -> list[int]:
 
 
 CALLS = {"grad": "grad_and_value(f)(*args)", "vjp": "vjp(f, *primals)", "jvp": "jvp(f, primals, tangents)"}
+CALLS |= {"jet": "jet(f, primals, series)", "linear_operator": "linear_operator(f, order, directions)(x)"}
+CALLS |= {name: f"{name}(f)(x)" for name in ("laplacian", "biharmonic")}
 """The spelling of a transform's call in errors."""
 
 

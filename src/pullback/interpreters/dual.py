@@ -85,6 +85,10 @@ class Dual(LevelPayload):
         elif thread.modes.forward_enabled:  # else it stays as it is
             self.tangent.zero_()
 
+    def take(self, tangent: Tensor) -> None:
+        """Have another tangent, where a user's code wrote both values."""
+        self.tangent = tangent
+
     def as_number(self, kind: str) -> Any:
         if self.level.open and self.tangent is not None and thread.modes.forward_enabled:
             raise cannot_convert(f"a Python {kind}", "Tensor that has a tangent, in forward mode,", "tangent")
@@ -100,8 +104,8 @@ class Dual(LevelPayload):
         return repr(self.primal)[:-1] + f", tangent={self.tangent!r})"
 
 
-class Jvp(Level):
-    """The level of one forward-mode pass. Tensors from outside that joined it become their primals when it ends."""
+class Forward(Level):
+    """A level that carries derivatives forward. Tensors from outside that joined it become their primals when it ends."""
 
     differentiates = True
     records = False  # whether what is done to tangents is recorded, whatever the mode
@@ -119,8 +123,8 @@ class Jvp(Level):
         for ref in self._taken:
             t = ref()
             data = getattr(t, "_data", None)  # also None where the making of a tensor was interrupted
-            if t is not None and isinstance(data, Dual):
-                held = data.primal
+            if t is not None and isinstance(data, LevelPayload) and data.level is self and data.inside is not None:
+                held = data.inside
                 t.__class__, t._data = type(held), held._data
                 # Values written to it may be tracked at a level below. One whose making was interrupted says nothing.
                 if not getattr(t, "_requires_grad", True):
@@ -135,7 +139,7 @@ class Jvp(Level):
 
     def take_in(self, t: Tensor) -> None:
         base = t if t._view is None else t._view.base
-        looking = [base, *_views_of(base)]
+        looking = [base, *views_of(base)]
         if not all(map(_can_join, looking)):
             super().take_in(t)
         below = wrap(base._data)
@@ -145,10 +149,14 @@ class Jvp(Level):
         # also views at the lower level
         primals = [within(thread.modes, recorded, _same_view, view, below) for view in looking]
         for view, primal in zip(looking, primals, strict=True):
-            view.__class__, view._data = Lifted, Dual(self, primal, None)
+            view.__class__, view._data = Lifted, self.constant(primal)
             if not self.shares_graph:  # their graph is that of the primals, until the level ends
                 view._edge, view._requires_grad = None, False
             self.remember(view)
+
+
+class Jvp(Forward):
+    """The level of one forward-mode pass."""
 
     def assign(self, t: Tensor, new: LevelPayload) -> None:
         held: Any = t._data
@@ -162,7 +170,7 @@ class Jvp(Level):
         data = tangent._data
         zeros = np.zeros(base._data.shape, data.dtype)
         whole = wrap(data.like(zeros) if isinstance(data, LevelPayload) else zeros)
-        for view in [base, *_views_of(base)]:
+        for view in [base, *views_of(base)]:
             held = inner(view, self)
             if isinstance(held, Dual) and held.tangent is None:
                 held.tangent = _same_view(view, whole)
@@ -290,7 +298,7 @@ def fitting(primal: Tensor, tangent: Tensor) -> Any:
     return tangent if alike else laid_as(primal, tangent)
 
 
-def _views_of(base: Tensor) -> list[Tensor]:
+def views_of(base: Tensor) -> list[Tensor]:
     """The living views of a tensor."""
     views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
     return [v for v in views if v is not None and v._view is not None and v._view.base is base]

@@ -171,7 +171,7 @@ def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
     held = inner(argument, level)
     if held is None:
         return level.lift(source[0], tangent)
-    held.tangent = tangent  # type: ignore[attr-defined]
+    held.take(tangent)  # type: ignore[attr-defined]
     return argument
 
 

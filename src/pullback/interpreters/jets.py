@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..table.levels import Level, inner, mapped
+from ..table.levels import inner, mapped
 from ..table.op import needs
+from ..table.writing import Through, way_to
 from ..tensor.memory import LevelPayload
 from ..tensor.tensor import Tensor, cannot_convert, is_tracked, wrap
 from .batched import Vmap
-from .dual import acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed
+from .dual import Forward, acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed, views_of
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:
@@ -79,11 +80,10 @@ class Jet(LevelPayload):
         data = self.primal._data
         return Jet(self.level, [wrap(data.like(array) if isinstance(data, LevelPayload) else array)], EXACT)
 
-    def assign(self, new: LevelPayload) -> None:
+    def take(self, tangent: Tensor) -> None:
         raise RuntimeError(
-            "jet: a tensor is written to in place, and the coefficients of its views would not follow.\n"
-            "  What to do: use the operation without the underscore, and pullback.where() or index_put() instead of a "
-            "write to a part."
+            "jet: a Function wrote to its argument and to the argument's tangent in place, which says one derivative "
+            "and not all.\n  What to do: return new tensors from forward and jvp."
         )
 
     def as_number(self, kind: str) -> Any:
@@ -101,15 +101,12 @@ class Jet(LevelPayload):
         return repr(self.primal)[:-1] + f", series={self.terms[1:]!r})"
 
 
-class Taylor(Level):
+class Taylor(Forward):
     """The level of one pass in Taylor mode."""
 
-    differentiates = True
-    records = False
-
-    def pushing(self, work: Callable[..., Any], *args: Any) -> Any:
-        """The result of work on coefficients."""
-        return work(*args)
+    @property
+    def title(self) -> str:
+        return "jet"
 
     def constant(self, t: Tensor) -> Jet:
         return Jet(self, [t], EXACT)
@@ -305,6 +302,46 @@ class Taylor(Level):
     def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
         return forward_of_jvp(self, node, operands, enabled)
 
+    # Writes in place --------------------------------------------------------------------------------------------------
+
+    def assign(self, t: Tensor, new: LevelPayload) -> None:
+        """Write values into the memory of the first coefficient; the others are replaced, those of all views as well.
+
+        So a coefficient may belong to several polynomials.
+        """
+        held = inner(t, self)
+        base, way = way_to(t)
+        whole = inner(base, self)
+        assert isinstance(held, Jet) and isinstance(new, Jet) and isinstance(whole, Jet)
+        seen = [(inner(v, self), inner(v._view.parent, self), v._view) for v in views_of(base) if v._view is not None]
+        if any(view.op is None for *_, view in seen):
+            raise RuntimeError(
+                "jet: a tensor is written to in place while it has a view that no operation made.\n"
+                "  What to do: use the operation without the underscore."
+            )
+        held.primal.copy_(new.primal)
+        order = min(whole.order, new.order) if way else new.order
+        terms = [_fitted(new.term(k), held.primal) for k in range(1, len(new.terms))]
+        if way:
+            known = max(len(whole.terms), len(new.terms)) if order == EXACT else order + 1
+            terms = [self._put(whole, k, _fitted(new.term(k), held.primal), way) for k in range(1, known)]
+        whole.terms[1:], whole.order = terms, order
+        for part, parent, view in seen:
+            if isinstance(part, Jet) and isinstance(parent, Jet):
+                rest = parent.terms[1:]
+                part.terms[1:] = [None if c is None else view.op.unchecked(c, *view.args) for c in rest]
+                part.order = parent.order
+
+    def _put(self, whole: Jet, k: int, values: Tensor | None, way: Any) -> Tensor | None:
+        """A coefficient of a tensor, with other values in a view of it, to which `way` leads."""
+        before = whole.term(k)
+        if before is None and values is None:
+            return None
+        if values is None:
+            values = _zeros(_seen(whole.primal, way))
+        found: Tensor = Through.op.call(_zeros(whole.primal) if before is None else before, values, way)
+        return found
+
 
 class Collapsed(Taylor):
     """The level of a pass along many directions, a batch, of whose last coefficients only the weighted mean is kept.
@@ -341,6 +378,13 @@ class Series:
         """The result of an operation, from its coefficients."""
         first = terms[0]
         return [Jet(self.level, [first, *(_fitted(t, first) for t in terms[1:])], self.order)]
+
+
+def _seen(t: Tensor, way: Any) -> Tensor:
+    """A view of a tensor, by the operations that lead to it."""
+    for op, args in way:
+        t = op.unchecked(t, *args)
+    return t
 
 
 def _fitted(term: Tensor | None, first: Any) -> Tensor | None:

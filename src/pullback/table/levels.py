@@ -55,6 +55,11 @@ class Level:
         self.open = False
         LEVELS.discard(self)
 
+    @property
+    def title(self) -> str:
+        """The public name of the transform, for errors."""
+        return type(self).__name__.lower()
+
     differentiates = False
     """Whether rules run at this level, which cannot take bfloat16."""
 
@@ -94,7 +99,7 @@ class Level:
     def take_in(self, t: Tensor) -> None:
         """Turn a tensor from outside into one of this level, because values of this level are written to it."""
         raise RuntimeError(
-            f"{type(self).__name__.lower()}: inplace arithmetic is not possible on a tensor from outside, which would "
+            f"{self.title}: inplace arithmetic is not possible on a tensor from outside, which would "
             "carry values that belong to the transform out of it.\n"
             "  What to do: use the operation without the underscore, or write to a tensor made inside, e.g. with "
             "pullback.zeros_like(x)."

@@ -283,7 +283,7 @@ class LevelPayload:
 
     def escaped(self) -> RuntimeError:
         """The error of a use of a tensor after the transform that made it has ended."""
-        name = type(self.level).__name__.lower()
+        name = self.level.title
         done = "vmapped" if name == "vmap" else "transformed"
         return RuntimeError(
             f"your tensor may have escaped from inside a function being {done}: {name}(), to which a tensor of shape "
@@ -295,7 +295,7 @@ class LevelPayload:
         if not self.level.open:
             raise self.escaped()
         raise RuntimeError(
-            f"NumPy cannot have the values of a tensor inside of {type(self.level).__name__.lower()}().\n"
+            f"NumPy cannot have the values of a tensor inside of {self.level.title}().\n"
             "  What to do: use operations of pullback, or NumPy functions that have a rule, on the tensor itself."
         )
 

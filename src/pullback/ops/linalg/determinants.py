@@ -92,7 +92,7 @@ def _singular_rule(g: Any, A: Any) -> Any:
     _, others = _products_of_others(s)
     w = np.multiply(sign, np.matmul(adjoint(u), np.matmul(g, adjoint(vh))))
     on_diagonal = np.where(identity(np.shape(s)[-1]), 0, others)
-    v = np.squeeze(np.matmul(on_diagonal, np.expand_dims(diagonal_of(w), -1)), -1)
+    v = summed(np.multiply(on_diagonal, np.expand_dims(diagonal_of(w), -2)), axis=-1)
     core = with_diagonal(np.negative(np.multiply(transpose(w), others)), v)
     return np.matmul(conj(u), np.matmul(core, conj(vh)))
 
