@@ -77,6 +77,25 @@ def memory(package: str, nodes: int, x: list[float], c: list[float], g: list[flo
     return {"figure": growth * 1024 / nodes, "arrays": [y.tolist(), leaf.grad.tolist()]}
 
 
+def laplacian(package: str) -> Found:
+    """The megabytes by which the process grows, at its peak, in a step of the row of that name; and its results.
+
+    A step on a few points comes first: what is made only once is not counted.
+    """
+    lib = importlib.import_module(package)
+    lib.set_num_threads(1)
+    from benchmarks import derivatives
+
+    make = derivatives.by_hessian if package == "torch" else derivatives.by_jets
+    few, program = make(lib, 10), make(lib)
+    few.once()
+    gc.collect()
+    before = _kilobytes("VmRSS")
+    found = program.once()
+    growth = _kilobytes("VmHWM") - before
+    return {"figure": growth / 1024, "arrays": [array.tolist() for array in program.arrays(found)]}
+
+
 def _kilobytes(what: str) -> int:
     """The memory of this process, now (VmRSS) or at most (VmHWM), as reported by Linux."""
     (line,) = (text for text in Path("/proc/self/status").read_text().splitlines() if text.startswith(f"{what}:"))
@@ -130,5 +149,5 @@ def _required(name: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     what, package, keywords = sys.argv[1:]
-    known = {"importing": importing, "swish": swish, "memory": memory, "size": size}
+    known = {"importing": importing, "swish": swish, "memory": memory, "laplacian": laplacian, "size": size}
     print(json.dumps(known[what](package, **json.loads(keywords))))

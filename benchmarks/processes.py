@@ -63,6 +63,15 @@ ROWS = [
         most=800,
     ),
     Row(
+        "laplacian-memory",
+        "the row laplacian: how far a process grows in one step, at its peak",
+        1,
+        1.0,
+        _sides("laplacian", "torch", "pullback"),
+        unit="MB",
+        tolerance=1e-3,
+    ),
+    Row(
         "import",
         "importing the package, in a fresh process, bytecode at hand",
         1,

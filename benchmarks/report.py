@@ -44,7 +44,7 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
 
 def _budget(row: Row, unit: str) -> str:
     """The budget of pullback: over PyTorch's figure, and in the unit of the row."""
-    share = [] if row.budget is None else [f"{row.budget:.2f}"]
+    share = [] if row.budget is None else [f"{row.budget:.{2 if row.budget >= 0.01 else 3}f}"]
     return ", ".join(share + ([] if row.most is None else [f"{row.most:g}{unit}"]))
 
 

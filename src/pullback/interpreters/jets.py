@@ -354,14 +354,68 @@ class Collapsed(Taylor):
     def __init__(self, batch: Vmap, order: int, weights: Tensor) -> None:
         super().__init__()
         self.batch, self.most, self.weights = batch, order, weights
+        self.alike = bool((weights._data == weights._data[0]).all())
 
     def kept_terms(self, held: Jet) -> Jet:
         last = held.term(self.most) if held.order == self.most else None
-        if last is None or not self.batch.varies(last):
-            return held
-        weights: Any = self.weights.to(last.dtype)
-        mean = np.tensordot(weights, self.batch.lower(last), 1)
-        return Jet(self, [*held.terms[: self.most], mean], self.most)
+        return held if last is None else Jet(self, [*held.terms[: self.most], self.mean(last)], self.most)
+
+    def mean(self, t: Tensor) -> Tensor:
+        """The weighted mean over the directions, if there is one value for each."""
+        if not self.batch.varies(t):
+            return t
+        weights: Any = self.weights.to(t.dtype)
+        whole = self.batch.lower(t)
+        return np.sum(whole, axis=0) * (1 / self.batch.size) if self.alike else np.tensordot(weights, whole, 1)  # type: ignore[no-any-return]
+
+    def _series(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any], order: int) -> list[Jet]:
+        place = self._alone(op, args, kwargs, outs) if order == self.most else None
+        if place is None:
+            return super()._series(op, args, kwargs, outs, order)
+        held: Any = self.jet(args[place])
+        one: Any = np.ones_like(held.primal.detach())
+        along = wrap(Jet(self, [held.primal, one, *[None] * (order - 1)], order))
+        (rates,) = super()._series(op, (*args[:place], along, *args[place + 1 :]), kwargs, outs, order)
+        return [Jet(self, self._composed(rates, held), order)]
+
+    def _alone(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any]) -> int | None:
+        """The only argument of an elementwise function that is nonlinear, if directions differ in it."""
+        if op.kind != "elementwise" or not op.differentiable or self._direct(op) is not None or kwargs:
+            return None
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and self.jet(a) is not None]
+        if len(places) != 1 or any(a._data.dtype.kind != "f" for a in (args[places[0]], outs[0])):
+            return None
+        held = self.jet(args[places[0]])
+        varied = held is not None and any(t is not None and self.batch.varies(t) for t in held.terms)
+        return places[0] if varied and args[places[0]]._data.shape == outs[0]._data.shape else None
+
+    def _composed(self, rates: Jet, held: Jet) -> Terms:
+        """The function of a polynomial, from its own coefficients, which are the same for all directions.
+
+        These multiply powers of the polynomial without its value, of whose last coefficients the mean is enough.
+        """
+        order, power = self.most, [None, *(held.term(k) for k in range(1, self.most + 1))]
+        base, found = power, [rates.terms[0], *[None] * order]
+        for j in range(1, order + 1):
+            rate = rates.term(j)
+            if j > 1:
+                power = [self._coefficient(base, power, k, k == order) if k >= j else None for k in range(order + 1)]
+            for k in range(j, order + 1):
+                if rate is not None and (p := power[k]) is not None:
+                    part = np.multiply(rate, p)
+                    found[k] = part if found[k] is None else np.add(found[k], part)  # type: ignore[arg-type]
+        return found
+
+    def _coefficient(self, a: Terms, b: Terms, k: int, last: bool) -> Tensor | None:
+        """A coefficient of the product of two polynomials without values; the mean, if it is the last."""
+        parts: list[Tensor] = []
+        for i in range(1, k):
+            x, y = a[i], b[k - i]
+            if x is not None and y is not None and (a is not b or 2 * i <= k):
+                part: Any = np.square(x) if x is y else np.multiply(x, y)
+                part = self.mean(part) if last else part
+                parts.append(part * 2 if a is b and 2 * i < k else part)
+        return total(parts) if parts else None
 
 
 class Series:

@@ -39,8 +39,10 @@ def _left(g: Any, other: Any, input_shape: Any) -> Any:
         return np.multiply(g[..., None], other)
     if right == 2 and len(input_shape) == 1:
         return np.matmul(other, g)
-    g = _as_matrices(g, len(input_shape), right)
-    found = np.matmul(g, other.swapaxes(-1, -2))
+    g, turned = _as_matrices(g, len(input_shape), right), other.swapaxes(-1, -2)
+    if right == 2 and len(input_shape) > 2:  # many matrices times one: all their rows at once
+        return np.matmul(g.reshape(math.prod(input_shape[:-1]), g.shape[-1]), turned).reshape(input_shape)
+    found = np.matmul(g, turned)
     return found.squeeze(-2) if len(input_shape) == 1 else found
 
 
