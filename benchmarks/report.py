@@ -66,7 +66,8 @@ def _limits(result: Result) -> Iterable[str]:
     for (side, reference), limit in result.row.limits.items():
         ratio = result.ratio(side, reference)
         if ratio is not None:
-            yield f"; {side} / {reference}: {ratio:.3f} (budget {limit:.2f}: {'met' if ratio <= limit else 'NOT met'})"
+            shown = f"{ratio:.{3 if ratio >= 0.01 else 5}f} (budget {limit:.{2 if limit >= 0.01 else 3}f}"
+            yield f"; {side} / {reference}: {shown}: {'met' if ratio <= limit else 'NOT met'})"
 
 
 def plain(results: Sequence[Result]) -> str:

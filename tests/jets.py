@@ -149,9 +149,7 @@ def contour(call: Call, primals: Sequence[Any], series: Sequence[Sequence[Any]])
         negative = np.abs(c[POINTS // 2 :]).max(initial=0)
         return bool(np.isfinite(c).all() and negative < 1e-11 * np.abs(c).max(initial=1e-30))
 
-    return [
-        [c[k] * math.factorial(k) / RADIUS**k for k in range(order + 1)] if analytic(c) else None for c in columns
-    ]
+    return [[c[k] * math.factorial(k) / RADIUS**k for k in range(order + 1)] if analytic(c) else None for c in columns]
 
 
 def difference(mine: list[Any], theirs: list[Any], rtol: float, atol: float) -> str:
@@ -211,8 +209,8 @@ def summary(found: Sequence[Found], order: int) -> str:
         those = [f for f in found if f.dtype == dtype and f.tried]
         right, integrals = sum(f.right for f in those), sum(f.right and f.integrals for f in those)
         said.append(
-            f"{right} of {len(those)} differentiable entries ({right / len(those):.1%}) in {dtype}, {integrals} of them "
-            "by contour integrals as well"
+            f"{right} of {len(those)} differentiable entries ({right / len(those):.1%}) in {dtype}, {integrals} of "
+            "them by contour integrals as well"
         )
     return f"right to order {order}: " + "; ".join(said)
 
@@ -225,15 +223,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="how many processes at once")
     options = parser.parse_args(arguments)
     given = [(name, options.order, dtype) for dtype in ("float64", "complex128") for name in options.names or ENTRIES]
-    with Pool(options.jobs) as pool:
-        found = pool.map(_one, given, chunksize=4)
-    bad = 0
-    for f in found:
-        for said in f.wrong:
-            print(f"WRONG {f.name} {f.dtype} {said}")
-        if f.refused:
-            print(f"refused {f.name} {f.dtype}: {f.refused.splitlines()[0]}")
-        bad += bool(f.wrong or f.refused)
+    found = []
+    with Pool(options.jobs, maxtasksperchild=50) as pool:
+        for f in pool.imap(_one, given):
+            found.append(f)
+            for said in f.wrong:
+                print(f"WRONG {f.name} {f.dtype} {said}", flush=True)
+            if f.refused:
+                print(f"refused {f.name} {f.dtype}: {f.refused.splitlines()[0]}", flush=True)
+    bad = [f for f in found if f.wrong or f.refused]
     print(summary(found, options.order))
     return 1 if bad else 0
 

@@ -136,6 +136,14 @@ MUTATIONS = [
     Mutation("forward mode: tangents in shared memory",
              "return tangent\n        return laid_as(out, tangent)",
              "return tangent\n        return tangent", _P + "forward_ad/"),
+    Mutation("jet: a factor of the integration left out", "t / (k + 1) for k, t", "t for k, t", "tests/func/test_taylor.py"),
+    Mutation("jet: a product without its last pair", "for i in range(k + 1):\n            x, y = self._term(args[a], i)",
+             "for i in range(k):\n            x, y = self._term(args[a], i)", "tests/func/test_taylor.py"),
+    Mutation("jet: views keep their series after a write", "seen = [(inner(v, self)", "seen = [] and [(inner(v, self)",
+             "tests/func/test_taylor.py -k write"),
+    Mutation("linear_operator: mixed terms counted once", "part * 2 if a is b and 2 * i < k", "part if a is b and 2 * i < k",
+             "tests/func/test_taylor.py"),
+    Mutation("biharmonic: the weight of the unit vectors", "1 - (n - 1) / 3", "1 - n / 3", "tests/func/test_taylor.py"),
     # utils
     Mutation("checkpoint: run again in the wrong mode", "autograd.enable_grad(), again",
              "autograd.no_grad(), again", _P + "checkpoint/"),
@@ -539,7 +547,7 @@ MUTATIONS = [
              "tests/func/test_forward_ad.py tests/interpreters/test_escaped.py tests/programs/test_programs.py -k "
              "forward or escaped or interpreters"),
     Mutation("forward mode: views get no tangent with their base",
-             "        for view in [base, *_views_of(base)]:\n            held = inner(view, self)",
+             "        for view in [base, *views_of(base)]:\n            held = inner(view, self)",
              "        for view in [base]:\n            held = inner(view, self)",
              "tests/func/test_forward_ad.py tests/programs/test_programs.py -k forward_ad/"),
     Mutation("func.grad: integers are differentiated",

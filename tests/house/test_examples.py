@@ -6,6 +6,7 @@ import runpy
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -13,6 +14,7 @@ COMPILER = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
 
 # what each prints, among other things
 SAYS = {
+    "beam": ["largest difference from SciPy's solution: "],
     "custom_relu": ["tensor([0., 2., 0., 0.], grad_fn=<CustomReLUBackward>)", "changes grad_output 0 in place"],
     "leaky_relu": ["by name:  tensor([-0.4000,  3.0000]", "gradient: tensor([0.2000, 1.0000])", "refused: What to do"],
     "linear": ["200 products in backward", "gradcheck without bias: True"],
@@ -29,7 +31,7 @@ def test_every_example_is_tested() -> None:
 
 @pytest.mark.parametrize("name", SAYS)
 def test_an_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if name == "sparse_product":
+    if name in ("beam", "sparse_product"):
         pytest.importorskip("scipy")
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     printed = capsys.readouterr().out
@@ -37,6 +39,15 @@ def test_an_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert text in printed
     if name != "native_kernel" or COMPILER:
         assert "gradcheck: True" in printed.splitlines()
+
+
+def test_the_beam_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    pytest.importorskip("matplotlib")
+    program = runpy.run_path(str(EXAMPLES / "beam.py"))
+    x = np.linspace(0, 1, 11)
+    program["draw"](str(tmp_path / "beam.png"), x, x, program["reference"](x))
+    assert (tmp_path / "beam.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_native_kernel_stops_where_there_is_no_compiler(

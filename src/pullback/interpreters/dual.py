@@ -105,7 +105,7 @@ class Dual(LevelPayload):
 
 
 class Forward(Level):
-    """A level that carries derivatives forward. Tensors from outside that joined it become their primals when it ends."""
+    """A level that carries derivatives forward. Tensors from outside that join it become their primals when it ends."""
 
     differentiates = True
     records = False  # whether what is done to tangents is recorded, whatever the mode

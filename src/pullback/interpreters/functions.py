@@ -171,7 +171,7 @@ def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
     held = inner(argument, level)
     if held is None:
         return level.lift(source[0], tangent)
-    held.take(tangent)  # type: ignore[attr-defined]
+    held.take(tangent)
     return argument
 
 

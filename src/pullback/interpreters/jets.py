@@ -11,7 +11,7 @@ Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,8 +28,8 @@ from .functions import forward_of_jvp
 if TYPE_CHECKING:
     from ..table.op import Op
 
-Terms = list[Tensor | None]
-"""Coefficients, from the lowest power on; None is zero."""
+Terms = list[Any]
+"""Coefficients, Tensors, from the lowest power on; None is zero."""
 
 EXACT: Any = math.inf
 """The order of a constant: all its coefficients are known."""
@@ -171,8 +171,8 @@ class Taylor(Forward):
             return out
         outs, many = (out, True) if isinstance(out, (tuple, list)) else ([out], False)
         order = min((j.order for j in jets), default=EXACT)
-        found = self._series(op, args, kwargs, outs, order) if jets else [Jet(self, [o], EXACT) for o in outs]
-        found = [self.kept_terms(jet) for jet in found]
+        series = self._series(op, args, kwargs, outs, order) if jets else [Jet(self, [o], EXACT) for o in outs]
+        found: list[Any] = [self.kept_terms(jet) for jet in series]
         return found[0] if not many else type(out)(*found) if hasattr(out, "_fields") else tuple(found)
 
     def kept_terms(self, held: Jet) -> Jet:
@@ -192,7 +192,7 @@ class Taylor(Forward):
             terms: Terms = [outs[0], *(direct(op, args, kwargs, k) for k in range(1, order + 1))]
             return [Jet(self, [_fitted(t, outs[0]) for t in terms], order)]
         own = op.about.series
-        if own is not None:
+        if callable(own):
             full = op.padded(args, kwargs)
             return own(Series(self, order), *full, outs[0] if len(outs) == 1 else outs)
         return self._by_derivative(op, args, kwargs, outs, order)
@@ -259,9 +259,9 @@ class Taylor(Forward):
         stepwise = any(name.startswith("out") for rule in rules for name in needs(rule))
         found = [Jet(self, [o], 0) for o in outs]
         for known in range(order) if stepwise else [order - 1]:
-            cut = [mapped(lambda t, n=known: self._cut_to(t, n + 1), a) for a in (args, kwargs)]  # type: ignore[misc]
+            cut = mapped(lambda t, n=known: self._cut_to(t, n + 1), args)  # type: ignore[misc]
             results = [self._known(y, known if stepwise else EXACT) for y in found] if known else outs
-            tangents = self._tangents(op, *cut, results)
+            tangents = self._tangents(op, cut, kwargs, results)
             found = [
                 self._grown(o, t, known) if o._data.dtype.kind in "fcV" else Jet(self, [o], EXACT)
                 for o, t in zip(outs, tangents, strict=True)
@@ -292,7 +292,7 @@ class Taylor(Forward):
                 tangents[i] = t
         if not tangents:
             return [None] * len(outs)
-        full = op.padded(primals, mapped(self.primal, tuple(kwargs.values())) and kwargs)
+        full = op.padded(primals, kwargs)
         if op.about.jvp is not None:
             return by_rule(op, full, tangents, outs)
         if op.kind == "elementwise" and acts_alone(op, full):
@@ -312,7 +312,9 @@ class Taylor(Forward):
         held = inner(t, self)
         base, way = way_to(t)
         whole = inner(base, self)
-        assert isinstance(held, Jet) and isinstance(new, Jet) and isinstance(whole, Jet)
+        assert isinstance(held, Jet)
+        assert isinstance(whole, Jet)
+        assert isinstance(new, Jet)
         seen = [(inner(v, self), inner(v._view.parent, self), v._view) for v in views_of(base) if v._view is not None]
         if any(view.op is None for *_, view in seen):
             raise RuntimeError(
@@ -366,7 +368,8 @@ class Collapsed(Taylor):
             return t
         weights: Any = self.weights.to(t.dtype)
         whole = self.batch.lower(t)
-        return np.sum(whole, axis=0) * (1 / self.batch.size) if self.alike else np.tensordot(weights, whole, 1)  # type: ignore[no-any-return]
+        found: Any = np.tensordot(weights, whole, 1) if not self.alike else np.sum(whole, axis=0) * (1 / self.batch.size)
+        return found
 
     def _series(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any], order: int) -> list[Jet]:
         place = self._alone(op, args, kwargs, outs) if order == self.most else None
@@ -403,7 +406,7 @@ class Collapsed(Taylor):
             for k in range(j, order + 1):
                 if rate is not None and (p := power[k]) is not None:
                     part = np.multiply(rate, p)
-                    found[k] = part if found[k] is None else np.add(found[k], part)  # type: ignore[arg-type]
+                    found[k] = part if found[k] is None else np.add(found[k], part)
         return found
 
     def _coefficient(self, a: Terms, b: Terms, k: int, last: bool) -> Tensor | None:

@@ -7,7 +7,7 @@ Quotients and solutions divide polynomials; the others integrate ``y' = r x'``, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -36,28 +36,33 @@ def quotient(s: Series, input: Any, other: Any, out: Any) -> list[Jet]:
 
 
 def integrated(s: Series, input: Any, out: Any, rate: Callable[[Terms, int], Any]) -> list[Jet]:
-    """The polynomial y with ``y' = r x'``: ``y_k = sum_j (j / k) x_j r_(k-j)``. rate: coefficient k of r, from y."""
-    x, y, rates = s.of(input), [out], []
+    """The polynomial y with ``y' = r x'``: ``k y_k = sum_j j x_j r_(k-j)``. rate: coefficient k of r, from y."""
+    slopes = [a if a is None or j < 2 else a * j for j, a in enumerate(s.of(input))]
+    y, rates = [out], []
     for k in range(1, s.order + 1):
         rates.append(rate(y, k - 1))
-        total: Any = None
-        for j in range(1, k + 1):
-            if (a := x[j]) is not None and (r := rates[k - j]) is not None:
-                part = np.multiply(a if j == k else a * (j / k), r)
-                total = part if total is None else np.add(total, part)
-        y.append(total)
+        total = _added([(slopes[j], rates[k - j]) for j in range(1, k + 1)])
+        y.append(total if total is None or k == 1 else total * (1 / k))
     return s.made(y)
+
+
+def _added(pairs: Iterable[tuple[Any, Any]]) -> Any:
+    """The sum of the products of pairs; None if there is none without a zero."""
+    total: Any = None
+    for a, b in pairs:
+        if a is not None and b is not None:
+            part = np.multiply(a, b)
+            total = part if total is None else np.add(total, part)
+    return total
 
 
 def _squared(y: Terms, k: int) -> Any:
     """Coefficient `k` of the square of a polynomial."""
-    total: Any = None
-    for i in range(k // 2 + 1):
-        a, b = y[i], y[k - i]
-        if a is not None and b is not None:
-            part = np.multiply(a, b) if 2 * i == k else 2 * np.multiply(a, b)
-            total = part if total is None else np.add(total, part)
-    return total
+    twice = _added([(y[i], y[k - i]) for i in range((k + 1) // 2)])
+    middle = None if k % 2 or y[k // 2] is None else np.multiply(y[k // 2], y[k // 2])
+    if twice is None:
+        return middle
+    return 2 * twice if middle is None else np.add(2 * twice, middle)
 
 
 def growing(s: Series, input: Any, out: Any) -> list[Jet]:

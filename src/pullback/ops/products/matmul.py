@@ -114,6 +114,9 @@ def _product(input: Any, other: Any) -> Any:
                 found=f"{list(input.shape)} and {list(other.shape)}",
             )
         )
+    if input.ndim > 2 and other.ndim == 2 and type(input) is np.ndarray and input.flags.c_contiguous:
+        rows = input.reshape(math.prod(input.shape[:-1]), input.shape[-1])
+        return np.matmul(rows, other).reshape(*input.shape[:-1], other.shape[-1])
     return np.matmul(input, other)
 
 

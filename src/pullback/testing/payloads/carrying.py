@@ -20,6 +20,7 @@ from ... import errors
 from ...autograd.api import grad
 from ...compile.front import compile
 from ...func.forward import jvp
+from ...func.taylor import jet
 from ...func.vectorize import vmap
 from ...interpreters.payload import Payload
 from ...ops import TABLE
@@ -143,8 +144,8 @@ def check_interpreter(
     """As `check_payload`, for a transform: that it can be applied to an operation, and that the results are the same.
 
     run: a function of an operation on tensors and of the tensors, which returns the operation's results computed inside
-    of the transform; or the name of one of this package's: "forward mode", "vmap", "compile". most: how many samples of
-    an operation are run; all if None.
+    of the transform; or the name of one of this package's: "forward mode", "Taylor mode", "vmap", "compile". most: how
+    many samples of an operation are run; all if None.
 
     >>> print(check_interpreter("vmap", ["sin", "nonzero"]))
     vmap: 1 of 2 entries carried (50.0%)
@@ -351,7 +352,8 @@ def _shown(payload: Any) -> Any:
 # The interpreters of this package -------------------------------------------------------------------------------------
 
 
-def _in_forward_mode(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+def _differentiated(call: Callable[..., Any], tensors: Sequence[Any], transform: Callable[..., Any]) -> Any:
+    """The result in a transform that takes a function, and a tuple of the tensors that a derivative may be taken by."""
     varied = [i for i, t in enumerate(tensors) if t._data.dtype.kind in "fc"]
 
     def of_varied(*given: Any) -> Any:
@@ -362,8 +364,19 @@ def _in_forward_mode(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
 
     if not varied:
         return call(*tensors)
-    primals = tuple(tensors[i] for i in varied)
-    return jvp(of_varied, primals, tuple(wrap(np.ones_like(t._data)) for t in primals))[0]
+    return transform(of_varied, tuple(tensors[i] for i in varied))[0]
+
+
+def _in_forward_mode(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+    return _differentiated(call, tensors, lambda f, primals: jvp(f, primals, tuple(map(_ones, primals))))
+
+
+def _in_taylor_mode(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+    return _differentiated(call, tensors, lambda f, primals: jet(f, primals, tuple([_ones(t)] * 2 for t in primals)))
+
+
+def _ones(t: Tensor) -> Tensor:
+    return wrap(np.ones_like(t._data))
 
 
 def _in_a_batch(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
@@ -377,6 +390,7 @@ def _compiled(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
 
 INTERPRETERS: dict[str, Run] = {
     "forward mode": _in_forward_mode,
+    "Taylor mode": _in_taylor_mode,
     "vmap": _in_a_batch,
     "compile": _compiled,
 }
