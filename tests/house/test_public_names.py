@@ -36,6 +36,7 @@ OWN = {
         *("is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled"),
         *("set_fwd_grad_enabled", "unsafe_preserve_version_counter"),
     },
+    "func": {"biharmonic", "derivatives", "jet", "laplacian", "linear_operator"},
     "nn.modules": {"DataParallel"},
     "ops": {"NAMES", "TABLE"},
     "optim.adam": {"AdamW"},
