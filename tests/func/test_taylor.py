@@ -6,6 +6,7 @@ Every entry of the table is tried in tests/table/test_jets.py.
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import pullback
 from pullback import func
 from pullback.autograd import Function
+from pullback.tensor.nested import leaves
 
 Tensor = Any
 K = 4
@@ -270,12 +272,82 @@ def test_a_jet_of_a_batch_and_a_batch_of_jets() -> None:
     assert all(a.tolist() == b.tolist() for a, b in zip(whole, each, strict=True))
 
 
-def test_a_compiled_jet() -> None:
-    x, series = vector(), series_of(vector(), 3)
-    f = lambda x, *s: func.jet(lambda a: (a.sin() / a).exp(), (x,), (s,))[1][-1]  # noqa: E731
-    np.testing.assert_allclose(
-        pullback.compile(f, backend="numpy")(x, *series).numpy(), f(x, *series).numpy(), rtol=1e-14
-    )
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_a_jet_of_a_compiled_function_and_one_compiled(backend: str) -> None:
+    if backend == "c" and not any(shutil.which(name) for name in ("cc", "gcc", "clang")):
+        pytest.skip("there is no C compiler")
+    f = lambda x: (x.sin() * x).softmax(0) / (1 + x)  # noqa: E731
+    compiled = pullback.compile(f, backend=backend)
+    compiled(vector())
+    assert_jet(compiled, vector())
+    jet = lambda x, *s: func.jet(f, (x,), (s,))  # noqa: E731
+    x, series = vector(), series_of(vector())
+    for mine, theirs in zip(
+        leaves(pullback.compile(jet, backend=backend)(x, *series)), leaves(jet(x, *series)), strict=True
+    ):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12)
+
+
+def test_forward_mode_and_second_derivatives_of_a_jet() -> None:
+    x = vector()
+    zero = pullback.zeros_like(x)
+    third = lambda a: func.jet(lambda b: (a * b).sin() * a, (x,), ([x, zero, zero],))[1][-1].sum()  # noqa: E731
+    by_hand = lambda a: -(a**4 * x**3 * (a * x).cos()).sum()  # noqa: E731
+    assert_same(func.jvp(third, (x,), (x,))[1], func.jvp(by_hand, (x,), (x,))[1])
+    assert_same(func.hessian(third)(x), func.hessian(by_hand)(x))
+    assert_same(func.jacrev(func.jacfwd(third))(x), func.hessian(by_hand)(x))
+
+
+def test_the_hessian_of_a_laplacian_by_parameters() -> None:
+    w, x = vector(), vector() * 0.5
+    energy = lambda w: func.laplacian(lambda x: (w * x).sin().sum() ** 2)(x)  # noqa: E731
+    by_hand = lambda w: func.hessian(lambda x: (w * x).sin().sum() ** 2)(x).diagonal().sum()  # noqa: E731
+    assert_same(func.hessian(energy)(w), func.hessian(by_hand)(w))
+    both = lambda w, x: func.laplacian(lambda x: (w * x).sin().sum() ** 2)(x)  # noqa: E731
+    found = func.vmap(func.grad(both), in_dims=(None, 0))(w, pullback.stack([x, x * 2]))
+    assert_same(found[0], func.grad(by_hand)(w))
+
+
+def assert_same(mine: Tensor, theirs: Tensor) -> None:
+    np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-10)
+
+
+# Steps of random programs, of vectors of three numbers to such vectors.
+STEPS: list[Callable[[Tensor, Tensor], Tensor]] = [
+    lambda a, b: a + b,
+    lambda a, b: a * b,
+    lambda a, b: a / (2 + b * b),
+    lambda a, b: a.sin() - b.tanh(),
+    lambda a, b: (a * a + 1).sqrt() + (b * b + 0.5).log(),
+    lambda a, b: pullback.softmax(a, 0) * b,
+    lambda a, b: pullback.linalg.solve(pullback.outer(a, a) + MATRIX, b),
+    lambda a, b: pullback.where(a > b, a * b, a.exp() * 0.2),
+    lambda a, b: pullback.cat([a[1:], b[:1]]).cumsum(0),
+    lambda a, b: pullback.outer(a, b).max(1).values,
+    lambda a, b: (a * 1).mul_(b).add_(a),
+    lambda a, b: a.index_put((pullback.tensor([1]),), b[2:] * a[:1]),
+    lambda a, b: func.vmap(lambda c: (c * b).sum().sin())(a),
+    lambda a, b: func.grad(lambda c: (c * b).sin().sum())(a),
+    lambda a, b: func.jvp(lambda c: c.sigmoid() * c, (a,), (b,))[1],
+    lambda a, b: func.jet(lambda c: c.exp() * 0.1, (a * 0.3,), ([b, a],))[1][1],
+    lambda a, b: Cube.apply(a * 0.5) + b,
+    lambda a, b: pullback.utils.checkpoint.checkpoint(lambda c: c.sin() * b, a, use_reentrant=False),
+]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    chosen = [(STEPS[rng.integers(len(STEPS))], rng.integers(1 + k), rng.integers(1 + k)) for k in range(5)]
+
+    def program(x: Tensor) -> Tensor:
+        values = [x]
+        for step, a, b in chosen:
+            values.append(step(values[a], values[b]))
+        return values[-1] + values[rng_last % len(values)]
+
+    rng_last = int(rng.integers(6))
+    assert_jet(program, vector(), 3)
 
 
 def test_a_jet_that_has_escaped_is_refused() -> None:
@@ -362,6 +434,8 @@ def test_operators_are_batched_trained_and_compiled() -> None:
         (lambda: func.linear_operator(network, 0, pullback.eye(2)), ValueError, "at least 1"),
         (lambda: func.linear_operator(network, 2, [1.0]), TypeError, "directions to be a Tensor"),
         (lambda: func.linear_operator(network, 2, pullback.eye(2), [1.0]), ValueError, "2 weights"),
+        (lambda: func.linear_operator(network, 2, pullback.eye(2), ["a", 1.0]), TypeError, "sequence of numbers"),
+        (lambda: func.derivatives(network, 2)(1.0), TypeError, r"derivatives\(\): expected x to be a Tensor"),
         (
             lambda: func.linear_operator(network, 2, pullback.eye(2))(pullback.ones(3)),
             ValueError,

@@ -329,7 +329,10 @@ def test_no_library_is_held_to_an_older_processor_nor_loaded_before_that_is_said
 
 def test_compiled_functions_compete_with_torchs_compiler_and_jaxs() -> None:
     rows = [row.name for row in command.ROWS if "compiled" in row.sides and not {"inductor", "jit"} <= {*row.sides}]
-    assert rows == ["jacrev", "jacfwd", "hessian"]  # torch.func's transforms are not compiled there
+    assert rows == [
+        *("jacrev", "jacfwd", "hessian"),  # torch.func's transforms are not compiled there
+        *("taylor-8", "laplacian", "laplacian-float32"),  # nor nested
+    ]
 
 
 @pytest.mark.parametrize("argv", [["--threads", "2"], ["--threads=2"]], ids=" ".join)

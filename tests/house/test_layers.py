@@ -55,7 +55,7 @@ LINES_PER_ROOM = {
     "autograd": 2600,
     "table": 2400,
     "kernels": 900,
-    "interpreters": 1700,
+    "interpreters": 1900,
     "func": 1500,
     "diagnose": 2200,
     "compile": 4400,

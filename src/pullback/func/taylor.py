@@ -101,15 +101,7 @@ def _checked(primals: Any, series: Any) -> list[tuple[Tensor, list[Tensor]]]:
             )
         )
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
-        if not isinstance(x, Tensor) or x._data.dtype.kind not in "fcV":
-            raise TypeError(
-                errors.message(
-                    "jet()",
-                    expected=f"primal {i} to be a Tensor of floating point or complex dtype",
-                    found=errors.describe(x),
-                    do="convert it first, e.g. x.float()",
-                )
-            )
+        _check_argument("jet()", f"primal {i}", x)
         if not isinstance(terms, (tuple, list)) or len(terms) != len(series[0]):
             raise ValueError(
                 errors.message(
@@ -131,6 +123,18 @@ def _checked(primals: Any, series: Any) -> list[tuple[Tensor, list[Tensor]]]:
     return [(x, list(terms)) for x, terms in zip(primals, series, strict=True)]
 
 
+def _check_argument(name: str, which: str, x: Any) -> None:
+    if not isinstance(x, Tensor) or x._data.dtype.kind not in "fcV":
+        raise TypeError(
+            errors.message(
+                name,
+                expected=f"{which} to be a Tensor of floating point or complex dtype",
+                found=errors.describe(x),
+                do="convert it first, e.g. x.float()",
+            )
+        )
+
+
 # Built on it ----------------------------------------------------------------------------------------------------------
 
 
@@ -149,7 +153,8 @@ def derivatives(func: Callable[[Any], Any], n: int) -> Callable[[Any], tuple[Any
     _check_order("derivatives()", n, 0)
 
     def of(x: Any) -> tuple[Any, ...]:
-        if not n or not isinstance(x, Tensor):
+        _check_argument("derivatives()", "x", x)
+        if not n:
             value, _ = jet(func, (x,), ([],))
             return (value,)
         zeros: Any = np.zeros_like(x.detach())
@@ -193,7 +198,7 @@ def linear_operator(
             )
         )
     count = directions._data.shape[0]
-    given = np.ones(count) if weights is None else np.asarray([float(w) for w in weights])
+    given = np.ones(count) if weights is None else _numbers(weights)
     if given.shape != (count,):
         raise ValueError(
             errors.message(
@@ -251,6 +256,19 @@ def _check_order(name: str, n: Any, least: int) -> None:
         raise TypeError(errors.message(name, expected="the order to be an integer", found=errors.describe(n)))
     if n < least:
         raise ValueError(errors.message(name, expected=f"an order of at least {least}", found=str(n)))
+
+
+def _numbers(weights: Any) -> Any:
+    try:
+        return np.asarray([float(w) for w in weights])
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            errors.message(
+                "linear_operator()",
+                expected="weights to be a Tensor or a sequence of numbers, one for each direction",
+                found=errors.describe(weights),
+            )
+        ) from error
 
 
 def _length(name: str, x: Any) -> int:
