@@ -28,7 +28,8 @@ DOCS = ROOT / "docs"
 CHAPTERS = sorted(path.name for path in (DOCS / "learn").glob("*.md") if path.name != "index.md")
 PAGES = sorted(DOCS.rglob("*.md"))
 OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
-    DOCS / f"{name}.md" for name in ("index", "from_pytorch", "from_autograd", "how_it_works", "design", "payloads", "taylor")
+    DOCS / f"{name}.md"
+    for name in ("index", "from_pytorch", "from_autograd", "how_it_works", "design", "payloads", "taylor")
 ]
 HOW_TO_READ_A_NAME = re.compile(r"`(pullback(?:\.\w+)+)")
 
@@ -84,7 +85,9 @@ def test_both_editions_have_the_same_chapters() -> None:
     assert sorted(path.name for path in (DOCS / "zh" / "learn").glob("*.md")) == CHAPTERS
 
 
-@pytest.mark.parametrize("page", [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", "payloads.md", "taylor.md"])
+@pytest.mark.parametrize(
+    "page", [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", "payloads.md", "taylor.md"]
+)
 def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     english, chinese = ((DOCS / folder / page).read_text("utf-8") for folder in ("", "zh"))
     assert _fenced(english) == _fenced(chinese)

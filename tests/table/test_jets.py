@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,35 @@ from tests import jets
 def test_jets_are_right(name: str, dtype: str) -> None:
     found = jets.compared(name, 3, dtype)
     assert (found.wrong, found.refused) == ([], "")
+
+
+@pytest.mark.parametrize("name", jets.ENTRIES)
+def test_operators_are_sums_of_jets(name: str) -> None:
+    """The directions of an operator, which are followed together, against one after the other."""
+    op = jets.ENTRIES[name]
+    for sample in op.domain("samples")[:6]:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            given = jets.parts(op, sample.arrays("float64"))
+            if given is None or given[1][0].dtype is not pullback.float64:
+                continue
+            call, (x, *rest) = given
+
+            def f(x: Any) -> Any:
+                outs = call(x, *rest)  # noqa: B023
+                return sum((t.real if t.is_complex() else t).sum() for t in outs)
+
+            ((*along,),) = jets.paths([x], 3)
+            zeros = [pullback.zeros_like(x)] * 2
+            each = [func.jet(f, (x,), ([v, *zeros],))[1][-1].item() for v in along]
+            if not np.isfinite(each).all():
+                continue
+            weights = [1.0, 2.0, 0.5]
+            found = func.linear_operator(f, 3, pullback.stack(along), weights)(x)
+            np.testing.assert_allclose(
+                found.item(), np.dot(weights, each), rtol=1e-8, atol=1e-9 * (1 + np.abs(each).max())
+            )
+            return
 
 
 IN_PLACE = [

@@ -302,7 +302,7 @@ def _collapsed(func: Callable[[Any], Any], order: int, along: Tensor, weights: A
         weights = np.append(weights, total - weights.sum())
         along = wrap(np.concatenate([along._data, np.zeros_like(along._data[:1])]))
     mean = wrap((weights / (total or 1.0)).astype(x._data.dtype))
-    with Vmap(len(weights)) as batch, Collapsed(batch, order, mean) as level:
+    with Vmap(len(weights), "same") as batch, Collapsed(batch, order, mean) as level:
         terms: list[Any] = [x, batch.lift(along), *[None] * (order - 1)]
         out = func(wrap(level.kept_terms(Jet(level, terms, order))))
         (part,) = tensors_of(out, "linear_operator")

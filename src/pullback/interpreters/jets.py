@@ -368,7 +368,9 @@ class Collapsed(Taylor):
             return t
         weights: Any = self.weights.to(t.dtype)
         whole = self.batch.lower(t)
-        found: Any = np.tensordot(weights, whole, 1) if not self.alike else np.sum(whole, axis=0) * (1 / self.batch.size)
+        if self.alike:
+            return np.sum(whole, axis=0) * (1 / self.batch.size)
+        found: Any = np.tensordot(weights, whole, 1)
         return found
 
     def _series(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any], order: int) -> list[Jet]:
