@@ -446,3 +446,42 @@ def test_operators_are_batched_trained_and_compiled() -> None:
 def test_what_no_operator_takes_is_refused(call: Any, error: type[Exception], said: str) -> None:
     with pytest.raises(error, match=said):
         call()
+
+
+@pytest.mark.parametrize(
+    ("f", "expected"),
+    [
+        (lambda x: x.abs(), [0.0, 0.0, 0.0]),
+        (lambda x: x.relu() + x * x, [0.0, 0.0, 2.0]),
+        (lambda x: pullback.where(x >= 0, x * x, -x), [0.0, 0.0, 2.0]),
+        (lambda x: pullback.stack([x, x + 1]).max(), [1.0, 1.0, 0.0]),
+        (lambda x: x.sqrt(), [0.0, math.inf, None]),
+    ],
+    ids=["abs", "relu", "where", "max", "sqrt"],
+)
+def test_kinks_and_branch_points(f: Callable[[Tensor], Tensor], expected: list[float | None]) -> None:
+    """All orders are those of the side that the first derivative is taken from; infinite or NaN where that is."""
+    found = [t.item() for t in func.derivatives(f, 2)(pullback.zeros(()))]
+    assert found[:2] == expected[:2]
+    assert not math.isfinite(found[2]) if expected[2] is None else found[2] == expected[2]
+
+
+class WritesBoth(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx: Any, g: Tensor) -> Tensor:
+        return g * 2
+
+    @staticmethod
+    def jvp(ctx: Any, t: Tensor) -> Tensor:
+        return t.mul_(2)
+
+
+def test_a_function_that_writes_to_its_tangent_is_refused() -> None:
+    x = vector()
+    with pytest.raises(RuntimeError, match="return new tensors from forward and jvp"):
+        func.jet(lambda a: WritesBoth.apply(a * 1), (x,), ([x],))
