@@ -41,7 +41,7 @@ ALLOWED = {
     "ops/index/gather.py:_numpy_take": _GIVEN,
     "ops/index/gather.py:fitting_number": _NUMBER,
     "ops/index/subscripts.py:_plain_part": _GIVEN,
-    "ops/index/subscripts.py:_source": _GIVEN,
+    "ops/index/assignment.py:_source": _GIVEN,
     "ops/linalg/matrix_functions.py:_numpy_vecdot": _GIVEN,
     "ops/make/draws.py:_with_replacement": "positions found in Python",
     "ops/make/draws.py:_without_replacement": "times drawn by NumPy's generator",
