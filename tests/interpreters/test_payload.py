@@ -309,3 +309,50 @@ def test_numbers_and_sequences_are_none_of_them() -> None:
         assert not any(row.fits(value) for row in ROWS[:3])
     assert pullback.tensor([1.5, 2.5]).dtype is pullback.get_default_dtype()
     assert operator.index(pullback.tensor(range(3)).sum()) == 3
+
+
+class Copying(Payload):
+    """An array whose parts are copies: a write has to reach the whole of it."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.array(array)
+        self.shape, self.dtype = self.array.shape, self.array.dtype
+
+    def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+        def inside(a: Any) -> Any:
+            if type(a) in (tuple, list):
+                return type(a)(map(inside, a))
+            return a.array if isinstance(a, Copying) else a
+
+        found = function(*inside(args), **kwargs)
+        return Copying(found) if isinstance(found, (np.ndarray, np.generic)) else found
+
+    def numpy(self) -> Any:
+        return self.array
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, made: x.__setitem__((0, 0), 9),
+        lambda x, made: x.__setitem__(1, made(np.ones(3))),
+        lambda x, made: x.__setitem__((slice(None), 1), 5.0),
+        lambda x, made: x.__setitem__((0, [1, 2]), 7.0),
+        lambda x, made: x.__setitem__((slice(0, 1), [1, 2]), made(np.array([[7.0, 8.0]]))),
+        lambda x, made: x.__setitem__(x > 3, -1.0),
+        lambda x, made: x.__setitem__(..., made(np.array([1.0, 2.0, 3.0]))),
+        lambda x, made: x.zero_(),
+        lambda x, made: x.fill_(3),
+        lambda x, made: x.copy_(made(np.array([1.0, 2.0, 3.0]))),
+        lambda x, made: x.masked_fill_(x > 3, 0.5),
+        lambda x, made: x.sigmoid_(),
+    ],
+)
+def test_a_write_into_a_part_reaches_a_payload_whose_parts_are_copies(write: Any) -> None:
+    plain, carried = pullback.tensor, lambda a: pullback.tensor(Copying(a))
+    found = []
+    for made in (plain, carried):
+        x = made(np.arange(6.0).reshape(2, 3))
+        write(x, made)
+        found.append(x.tolist())
+    assert found[0] == found[1] != np.arange(6.0).reshape(2, 3).tolist()

@@ -25,7 +25,7 @@ from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ...tensor.views import refuse_memory
 from ..shape.reshape import copied_in_order
@@ -167,6 +167,14 @@ def _assign(target: Any, indices: Parts | None, values: Any) -> None:
     target[WHOLE if indices is None else tuple([FULL if p is None else p for p in indices])] = values
 
 
+def _assign_part(data: Any, first: Parts, part: Any, indices: Parts | None, values: Any) -> None:
+    """Write values into a part of a payload, ``data[first]``; `indices` are positions in the part."""
+    if indices is not None:
+        _assign(part, indices, values)
+        values = part
+    data[first] = values
+
+
 @method("__setitem__")
 def _setitem(self: Tensor, index: Any, value: Any) -> None:
     if LEVELS.n and (kinds := overriding((self, index, value))):
@@ -245,7 +253,10 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         _write_lifted(t, put_into_base.op if second is None else _index_put.op, args if second else (args[0], steps))
         return
     source = _fitting(source._data if isinstance(source, Tensor) else source, target.shape, second)
-    _assign(target, second, source)
+    if is_payload(t._data):  # a part of it may be a copy
+        _assign_part(t._data, first, target, second, source)
+    else:
+        _assign(target, second, source)
     base, way = way_to(t)
     mask = 0
     if thread.modes.grad_enabled and t._data.dtype.kind in "fcV":
