@@ -1,9 +1,11 @@
 """Transforms of functions, as in `torch.func`: derivatives and batches of pure functions, which nest freely."""
 
+from . import sparse
 from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
 from .reverse import grad, grad_and_value, vjp
+from .sparse import sparse_hessian, sparse_jacobian
 from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .taylor import biharmonic, derivatives, jet, laplacian, linear_operator
 from .trees import debug_unwrap
@@ -26,6 +28,9 @@ __all__ = [
     "linear_operator",
     "linearize",
     "replace_all_batch_norm_modules_",
+    "sparse",
+    "sparse_hessian",
+    "sparse_jacobian",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.tensor import Tensor
 
 Call = Callable[..., Any]
 
@@ -129,6 +130,8 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
     # NumPy's protocols --------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        if any(isinstance(a, Tensor) for a in inputs):
+            return NotImplemented  # the Tensor takes the payload for a constant
         function = ufunc if method == "__call__" else getattr(ufunc, method)
         if method == "at" and not isinstance(inputs[0], Payload):
             raise self._not_into(function, inputs[0])
@@ -137,6 +140,8 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
     def __array_function__(self, function: Call, types: Any, args: Any, kwargs: Any) -> Any:
         if function in _QUESTIONS:
             return _QUESTIONS[function](*args, **kwargs)
+        if any(issubclass(kind, Tensor) for kind in types):
+            return NotImplemented
         return self._of_function(function, args, **kwargs)
 
     def _of_function(self, function: Call, args: tuple[Any, ...], out: Any = None, **kwargs: Any) -> Any:

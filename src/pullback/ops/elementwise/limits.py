@@ -20,7 +20,8 @@ from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, 
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
 from ...tensor.arrays import copied, writable
 from ...tensor.dtypes import bfloat16, finfo
-from ...tensor.tensor import Tensor
+from ...tensor.protocol import is_payload
+from ...tensor.tensor import Tensor, wrap
 
 
 # Signs and sizes
@@ -378,7 +379,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return where(condition)
     if not isinstance(condition, Tensor):
-        condition = np.asarray(condition).astype(bool, copy=False)
+        condition = wrap(condition if is_payload(condition) else np.asarray(condition))
     return where(condition if condition.dtype == bool else condition != 0, x, y)
 
 

@@ -1,0 +1,151 @@
+"""Colourings: which columns of a sparse matrix are computed together, because no row has two of them.
+
+All of them are greedy, in one pass over the nonzeros: a row keeps the colours it has seen as the bits of one integer,
+so that the first colour free for a column is the lowest bit that none of its rows has.
+
+Gebremedhin, Manne and Pothen, What Color Is Your Jacobian? Graph Coloring for Computing Derivatives (SIAM Review, 2005).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+_DENSE = 4
+"""How many times longer than the mean the longest row and column are where both are coloured without being asked for."""
+
+_TRIES = 8
+"""How many numbers of dense rows are tried when rows and columns are coloured together."""
+
+
+class Colours(NamedTuple):
+    """A colour for each column and for each row; -1 for those that are not computed."""
+
+    columns: Array
+    rows: Array
+
+
+def columns(matrix: Any, order: Array | None = None) -> Array:
+    """A colour for each column of a CSR matrix, such that no row has two columns of one colour; -1 for empty columns.
+
+    A distance-2 colouring of the columns in the bipartite graph of rows and columns.
+    """
+    csc = matrix.tocsc()
+    starts, rows = csc.indptr.tolist(), csc.indices.tolist()
+    seen = [0] * matrix.shape[0]
+    found = [-1] * matrix.shape[1]
+    for j in range(matrix.shape[1]) if order is None else order.tolist():
+        mine = rows[starts[j] : starts[j + 1]]
+        taken = 0
+        for i in mine:
+            taken |= seen[i]
+        free = ~taken & (taken + 1)  # the lowest bit that is not set
+        for i in mine:
+            seen[i] |= free
+        if mine:
+            found[j] = free.bit_length() - 1
+    return np.array(found, np.int64)
+
+
+def best_columns(matrix: Any) -> Array:
+    """The better colouring of two orders: as the columns stand, and the fullest first."""
+    found = columns(matrix)
+    if count(found) <= widest(matrix):
+        return found
+    fullest = np.argsort(-np.diff(matrix.tocsc().indptr), kind="stable")
+    other = columns(matrix, fullest)
+    return other if count(other) < count(found) else found
+
+
+def count(colours: Array) -> int:
+    """How many colours there are."""
+    return int(colours.max(initial=-1)) + 1
+
+
+def widest(matrix: Any) -> int:
+    """The most nonzeros of a row: no colouring of columns has fewer colours."""
+    return int(np.diff(matrix.indptr).max(initial=0))
+
+
+def both(matrix: Any, best: Colours) -> Colours:
+    """Colours that give each nonzero once: of some dense rows by rows, of the rest by columns; `best` if none is better.
+
+    Rows that stand close to the largest are taken together.
+    """
+    lengths = np.diff(matrix.indptr)
+    fullest = np.argsort(-lengths, kind="stable")
+    ends = np.flatnonzero(np.diff(lengths[fullest])) + 1  # where rows become shorter
+    for end in ends[:_TRIES].tolist():
+        most = count(best.columns) + count(best.rows)
+        if lengths[fullest[end]] >= most:
+            continue
+        of_rows = np.full(matrix.shape[0], -1)
+        of_rows[fullest[:end]] = best_columns(_without(matrix, fullest[end:]).T.tocsr())[fullest[:end]]
+        of_columns = best_columns(_without(matrix, fullest[:end]))
+        if count(of_columns) + count(of_rows) < most:
+            best = Colours(of_columns, of_rows)
+    return best
+
+
+def chosen(matrix: Any, by: str) -> Colours:
+    """The colours of a Jacobian's pattern, by "columns", "rows" or "both"; "auto" takes the fewest."""
+    rows, cols = matrix.shape
+    transposed = matrix.T.tocsr()
+    wide, high = widest(matrix), widest(transposed)
+    found = []
+    if by == "columns" or (by != "rows" and wide <= high):
+        found.append(Colours(best_columns(matrix), np.full(rows, -1)))
+    if by == "rows" or not found or (by != "columns" and high < count(found[0].columns)):
+        found.append(Colours(np.full(cols, -1), best_columns(transposed)))
+    if by in ("auto", "both") and not found[-1].columns.max(initial=-1) >= 0 and wide < count(found[-1].rows):
+        found.append(Colours(best_columns(matrix), np.full(rows, -1)))
+    best = min(found, key=lambda c: count(c.columns) + count(c.rows))
+    dense = min(wide, high) > _DENSE * (matrix.nnz / max(rows, 1) + 1)
+    return both(matrix, best) if by == "both" or (by == "auto" and dense) else best
+
+
+def _without(matrix: Any, rows: Array) -> Any:
+    """The matrix with these rows emptied."""
+    kept = np.ones(matrix.shape[0], bool)
+    kept[rows] = False
+    indptr = np.concatenate(([0], np.cumsum(np.where(kept, np.diff(matrix.indptr), 0))))
+    indices = matrix.indices[np.repeat(kept, np.diff(matrix.indptr))]
+    return type(matrix)((np.ones(len(indices), bool), indices, indptr), shape=matrix.shape)
+
+
+def star(matrix: Any) -> Array:
+    """A colour for each row and column of a symmetric CSR matrix, such that each nonzero can be read from H s.
+
+    Neighbours differ, and of a path of three whose ends are alike the middle has the lower colour: a star colouring
+    (Coleman and Moré, 1984). The better of two orders is taken.
+    """
+    found = _star(matrix, np.argsort(-np.diff(matrix.indptr), kind="stable"))
+    if count(found) <= 2:
+        return found
+    other = _star(matrix, np.arange(matrix.shape[0]))
+    return other if count(other) <= count(found) else found
+
+
+def _star(matrix: Any, order: Array) -> Array:
+    starts, indices = matrix.indptr.tolist(), matrix.indices.tolist()
+    found = [-1] * matrix.shape[0]
+    seen = [0] * matrix.shape[0]  # the colours of the neighbours so far
+    for v in order.tolist():
+        near = indices[starts[v] : starts[v + 1]]
+        if not near:
+            continue
+        taken = 0
+        for w in near:
+            if w != v:
+                colour = found[w]
+                # an uncoloured neighbour may get any colour; one that has a colour must have the lower one
+                taken |= seen[w] if colour < 0 else (1 << colour) | (seen[w] & ((1 << colour) - 1))
+        free = ~taken & (taken + 1)
+        found[v] = free.bit_length() - 1
+        for w in near:
+            if w != v:
+                seen[w] |= free
+    return np.array(found, np.int64)

@@ -1,0 +1,234 @@
+"""Finding which elements of a derivative can be other than zero, by running it on patterns, and planning from that.
+
+A directional derivative is linear in its direction. So a direction of patterns, in which each element depends on itself
+alone, comes out as the pattern of the Jacobian. The inputs are patterns, too: they vary, but no set is followed through
+them. The Hessian is the Jacobian of the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...autograd.grad_mode import no_grad
+from ...interpreters import pattern_rules
+from ...interpreters.patterns import Pattern, Run, scipy_sparse
+from ...tensor.tensor import Tensor, wrap
+from ..forward import jvp
+from ..reverse import grad, vjp
+from . import colouring
+from .colouring import Colours
+from .plan import HESSIAN, JACOBIAN, Plan, Sparsity
+
+Function = Callable[[Tensor], Any]
+
+
+def jacobian_sparsity(f: Function, x: Tensor) -> Sparsity:
+    """Which elements of ``f(x)`` depend on which elements of `x`, found from one run.
+
+    Args:
+        f: a function of one Tensor that returns one Tensor.
+        x: a Tensor of floating point dtype.
+
+    Returns:
+        a `Sparsity`, whose ``matrix`` has a row for each element of ``f(x)`` and a column for each of `x`.
+
+    Raises:
+        TypeError: `x` or the result of `f` is no such Tensor.
+        ImportError: SciPy is not installed.
+
+    >>> import pullback
+    >>> from pullback.func.sparse import jacobian_sparsity
+    >>> print(jacobian_sparsity(lambda x: x[1:] - x[:-1], pullback.ones(8)))
+    Sparsity: 7 x 8, 14 nonzeros (0.25 of all)
+    ⠙⢄⠀⠀
+    ⠀⠀⠙⢄
+    """
+    return _found(f, x, "jacobian_sparsity")[0]
+
+
+def hessian_sparsity(f: Function, x: Tensor) -> Sparsity:
+    """Which pairs of elements of `x` the function `f`, of one number, couples in a nonlinear way.
+
+    Like `jacobian_sparsity`; the ``matrix`` is symmetric.
+
+    >>> import pullback
+    >>> from pullback.func.sparse import hessian_sparsity
+    >>> hessian_sparsity(lambda x: (x[1:] * x[:-1]).sum(), pullback.ones(4)).matrix.nnz
+    6
+    """
+    return _symmetric(_found(_gradient(f, x, "hessian_sparsity"), x, "hessian_sparsity")[0])
+
+
+def jacobian_plan(f: Function, x: Tensor, *, colouring: str = "auto") -> Plan:
+    """The plan of the sparse Jacobian of `f` at inputs like `x`: its pattern, and colours of columns or rows.
+
+    Args:
+        f, x: as for `jacobian_sparsity`.
+        colouring: "columns" computes by forward mode, "rows" by reverse mode, "both" dense rows by reverse mode and
+            the others by forward mode; "auto" takes what needs the fewest directions.
+
+    Raises:
+        TypeError, ImportError: as `jacobian_sparsity`.
+        ValueError: another `colouring`.
+
+    >>> import pullback
+    >>> from pullback.func.sparse import jacobian_plan
+    >>> jacobian_plan(lambda x: x[1:] - x[:-1], pullback.ones(8))
+    Plan of a jacobian: 7 x 8, 14 nonzeros, colours: 2 of columns
+      for inputs of float32[8]
+    ⠙⢄⠀⠀
+    ⠀⠀⠙⢄
+    """
+    if colouring not in ("auto", "columns", "rows", "both"):
+        raise ValueError(
+            errors.message(
+                "jacobian_plan()", expected="colouring 'auto', 'columns', 'rows' or 'both'", found=repr(colouring)
+            )
+        )
+    sparsity, shape, forward = _found(f, x, "jacobian_plan")
+    if not forward and colouring in ("columns", "both"):
+        raise NotImplementedError(
+            errors.message(
+                "jacobian_plan(): a Function has no jvp, so that there is no forward mode",
+                do="give it a jvp, or leave out `colouring`",
+            )
+        )
+    by = colouring if forward else "rows"
+    return _plan(JACOBIAN, sparsity, x, shape, by)
+
+
+def hessian_plan(f: Function, x: Tensor) -> Plan:
+    """The plan of the sparse Hessian of `f`, a function of one number, at inputs like `x`: a star colouring.
+
+    Raises:
+        TypeError, ImportError: as `jacobian_sparsity`.
+
+    >>> import pullback
+    >>> from pullback.func.sparse import hessian_plan
+    >>> plan = hessian_plan(lambda x: (x[1:] * x[:-1]).sum(), pullback.ones(1000))
+    >>> plan.by_columns
+    3
+    """
+    sparsity = hessian_sparsity(f, x)
+    return _plan(HESSIAN, sparsity, x, (), "star")
+
+
+def _plan(kind: str, sparsity: Sparsity, x: Tensor, shape: tuple[int, ...], by: str) -> Plan:
+    matrix = sparsity.matrix
+    if by == "star":
+        colours = Colours(colouring.star(matrix), np.full(matrix.shape[0], -1))
+    else:
+        colours = colouring.chosen(matrix, by)
+    return Plan(kind, sparsity, tuple(x._data.shape), shape, np.dtype(x._data.dtype), colours)
+
+
+def _found(f: Function, x: Tensor, name: str) -> tuple[Sparsity, tuple[int, ...], bool]:
+    """The pattern, the shape of the result, and whether forward mode found it."""
+    sparse = scipy_sparse(f"{name}()")
+    check_input(x, name)
+    array = np.array(x.detach()._data)
+    run = Run(array.size)
+    with no_grad():
+        try:
+            direction = run.inputs(np.ones_like(array))
+            out, tangent = jvp(one_result(f, name), (wrap(run.point(array)),), (wrap(direction),))
+            forward, found = True, tangent._data
+        except NotImplementedError:  # a Function without jvp
+            forward = False
+    shape = tuple(out._data.shape) if forward else ()
+    if not forward:
+        found, shape, run = _reverse(f, array, name)
+    rows, size = int(np.prod(shape, dtype=np.int64)), array.size
+    matrix = found.rows if isinstance(found, Pattern) else None
+    if matrix is None:
+        matrix = sparse.csr_array((rows, size) if forward else (size, rows), dtype=bool)
+    matrix = matrix if forward else matrix.T.tocsr()
+    matrix.sort_indices()
+    return Sparsity(matrix, dict(run.unknown), bool(run.looks)), shape, forward
+
+
+def _reverse(f: Function, array: Any, name: str) -> tuple[Any, tuple[int, ...], Run]:
+    """The transposed pattern, by a backward pass along patterns."""
+    with no_grad():
+        shape = tuple(one_result(f, name)(wrap(array.copy()))._data.shape)
+    run = Run(int(np.prod(shape, dtype=np.int64)))
+    out, pull = vjp(one_result(f, name), wrap(run.point(array)))
+    (found,) = pull(wrap(run.inputs(np.ones(shape, out._data.dtype))))
+    return found._data, shape, run
+
+
+def _symmetric(found: Sparsity) -> Sparsity:
+    matrix = (found.matrix + found.matrix.T).tocsr()
+    matrix.sort_indices()
+    return Sparsity(matrix, found.unknown, found.local)
+
+
+def _gradient(f: Function, x: Tensor, name: str) -> Function:
+    """The gradient of `f`, which has to return one number."""
+    return grad(one_number(f, name))
+
+
+def one_result(f: Function, name: str) -> Function:
+    """`f`, refused if it returns anything but a Tensor of real floating point dtype."""
+
+    def checked(x: Tensor) -> Tensor:
+        out = f(x)
+        if not isinstance(out, Tensor) or out._data.dtype.kind not in "fV":
+            raise TypeError(
+                errors.message(
+                    f"{name}()",
+                    expected="a function that returns one Tensor of real floating point dtype",
+                    found=errors.describe(out),
+                    do="return one Tensor, e.g. by pullback.cat",
+                )
+            )
+        return out
+
+    return checked
+
+
+def one_number(f: Function, name: str) -> Function:
+    """`f`, refused if it returns more than one number."""
+    inner = one_result(f, name)
+
+    def checked(x: Tensor) -> Tensor:
+        out = inner(x)
+        if out._data.shape != ():
+            raise ValueError(
+                errors.message(
+                    f"{name}()",
+                    expected="a function that returns one number, a Tensor without axes",
+                    found=errors.describe(out),
+                    do="add its elements up, or take its Jacobian",
+                )
+            )
+        return out
+
+    return checked
+
+
+def check_input(x: Any, name: str, concrete: bool = True) -> None:
+    """TypeError unless `x` is a Tensor of real floating point dtype; and if it is `concrete`, of values."""
+    if not isinstance(x, Tensor) or x._data.dtype.kind not in "fV":
+        raise TypeError(
+            errors.message(
+                f"{name}()",
+                expected="a Tensor of real floating point dtype",
+                found=errors.describe(x),
+                do="convert it, e.g. with x.double()",
+            )
+        )
+    if concrete and not isinstance(x.detach()._data, np.ndarray):
+        raise TypeError(
+            errors.message(
+                f"{name}(): a pattern is found from values, and this Tensor is inside of a transform",
+                do="make the plan outside, and give it to the function",
+            )
+        )
+
+
+assert pattern_rules.RULES
