@@ -3,7 +3,7 @@
 All of them are greedy, in one pass over the nonzeros: a row keeps the colours it has seen as the bits of one integer,
 so that the first colour free for a column is the lowest bit that none of its rows has.
 
-Gebremedhin, Manne and Pothen, What Color Is Your Jacobian? Graph Coloring for Computing Derivatives (SIAM Review, 2005).
+Gebremedhin, Manne and Pothen, What Color Is Your Jacobian? Graph Coloring for Computing Derivatives (2005).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 _DENSE = 4
-"""How many times longer than the mean the longest row and column are where both are coloured without being asked for."""
+"""Both are coloured without being asked for where the longest row and column are this many times the mean."""
 
 _TRIES = 8
 """How many numbers of dense rows are tried when rows and columns are coloured together."""
@@ -71,10 +71,7 @@ def widest(matrix: Any) -> int:
 
 
 def both(matrix: Any, best: Colours) -> Colours:
-    """Colours that give each nonzero once: of some dense rows by rows, of the rest by columns; `best` if none is better.
-
-    Rows that stand close to the largest are taken together.
-    """
+    """Colours by which some dense rows are computed by rows, and the rest by columns; `best` if none are fewer."""
     lengths = np.diff(matrix.indptr)
     fullest = np.argsort(-lengths, kind="stable")
     ends = np.flatnonzero(np.diff(lengths[fullest])) + 1  # where rows become shorter

@@ -114,7 +114,7 @@ def hessian_plan(f: Function, x: Tensor) -> Plan:
     3
     """
     sparsity = hessian_sparsity(f, x)
-    return _plan(HESSIAN, sparsity, x, (), "star")
+    return _plan(HESSIAN, sparsity, x, tuple(x._data.shape), "star")
 
 
 def _plan(kind: str, sparsity: Sparsity, x: Tensor, shape: tuple[int, ...], by: str) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +11,7 @@ from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...interpreters.patterns import scipy_sparse
 from ...ops.sparse.namespace import sparse_coo_tensor
+from ...tensor.modes import thread
 from ...tensor.tensor import Tensor, wrap
 from ..forward import jvp
 from ..reverse import grad, vjp
@@ -21,11 +21,13 @@ from .plan import HESSIAN, JACOBIAN, Plan
 
 Array = np.ndarray[Any, Any]
 
+Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 _DIRECTIONS = np.random.default_rng(0)
 
 
 def sparse_jacobian(
-    f: Function, plan: Plan | None = None, *, format: str = "csr", check: bool = True
+    f: Function, plan: Plan | None = None, *, format: str = "csr", check: bool = True, compile: Compile | None = None
 ) -> Callable[[Tensor], Any]:
     """A function that returns the Jacobian of `f` as a sparse matrix.
 
@@ -34,6 +36,7 @@ def sparse_jacobian(
         plan: from `jacobian_plan`; by default it is made from the first input, and again where shape or dtype change.
         format: "csr" for a ``scipy.sparse.csr_array``, "tensor" for a sparse tensor (COO), which can be differentiated.
         check: compare the Jacobian along a random direction with the derivative along it, to find a wrong pattern.
+        compile: `pullback.compile`, to have the values computed by a compiled program.
 
     Returns:
         a function of `x`: the matrix has a row for each element of ``f(x)`` and a column for each of `x`.
@@ -50,7 +53,7 @@ def sparse_jacobian(
     array([[-1.,  4.,  0.],
            [ 0., -1.,  6.]], dtype=float32)
     """
-    run = _Evaluation(f, plan, JACOBIAN, "sparse_jacobian", format, check)
+    run = _Evaluation(f, plan, JACOBIAN, "sparse_jacobian", format, check, compile)
 
     def jacobian(x: Tensor) -> Any:
         return run(x)[1]
@@ -59,7 +62,7 @@ def sparse_jacobian(
 
 
 def sparse_hessian(
-    f: Function, plan: Plan | None = None, *, format: str = "csr", check: bool = True
+    f: Function, plan: Plan | None = None, *, format: str = "csr", check: bool = True, compile: Compile | None = None
 ) -> Callable[[Tensor], Any]:
     """A function that returns the Hessian of `f`, a function of one number, as a sparse matrix.
 
@@ -72,7 +75,7 @@ def sparse_hessian(
            [2., 6., 4.],
            [0., 4., 0.]], dtype=float32)
     """
-    run = _Evaluation(f, plan, HESSIAN, "sparse_hessian", format, check)
+    run = _Evaluation(f, plan, HESSIAN, "sparse_hessian", format, check, compile)
 
     def hessian(x: Tensor) -> Any:
         return run(x)[1]
@@ -81,7 +84,7 @@ def sparse_hessian(
 
 
 def value_and_jacobian(
-    f: Function, plan: Plan | None = None, *, format: str = "csr", check: bool = True
+    f: Function, plan: Plan | None = None, *, format: str = "csr", check: bool = True, compile: Compile | None = None
 ) -> Callable[[Tensor], tuple[Tensor, Any]]:
     """A function that returns ``f(x)`` and the Jacobian, from one pass: what Newton's method needs.
 
@@ -96,13 +99,15 @@ def value_and_jacobian(
     >>> x
     tensor([2., 2.], dtype=pullback.float64)
     """
-    return _Evaluation(f, plan, JACOBIAN, "value_and_jacobian", format, check)
+    return _Evaluation(f, plan, JACOBIAN, "value_and_jacobian", format, check, compile)
 
 
 class _Evaluation:
     """One of the functions above, with its plan."""
 
-    def __init__(self, f: Function, plan: Plan | None, kind: str, name: str, format: str, check: bool) -> None:
+    def __init__(
+        self, f: Function, plan: Plan | None, kind: str, name: str, format: str, check: bool, compile: Compile | None
+    ) -> None:
         if plan is not None and (not isinstance(plan, Plan) or plan.kind != kind):
             found = f"a plan of a {plan.kind}" if isinstance(plan, Plan) else errors.describe(plan)
             raise (ValueError if isinstance(plan, Plan) else TypeError)(
@@ -110,41 +115,41 @@ class _Evaluation:
             )
         if format not in ("csr", "tensor"):
             raise ValueError(errors.message(f"{name}()", expected="format 'csr' or 'tensor'", found=repr(format)))
-        functools.update_wrapper(self, f, updated=())
         self.f = one_number(f, name) if kind == HESSIAN else one_result(f, name)
-        self.given, self.kind, self.name, self.format, self.check = plan, kind, name, format, check
-        self.plan = plan
-        self._seeds: tuple[Plan, Array, Array] | None = None
+        self.kind, self.name, self.format, self.check, self.compile = kind, name, format, check, compile
+        self.fixed = plan is not None
+        self.prepared = None if plan is None else _Prepared(self, plan)
 
     def __call__(self, x: Tensor) -> tuple[Tensor, Any]:
         check_input(x, self.name, concrete=False)
-        plan = self._plan_for(x)
+        prepared = self._prepared_for(x)
         if self.format == "tensor":
-            value, values = self.values(plan, x)
-            rows, columns = plan.sparsity.places
-            at = np.stack([rows, columns])
-            shape = plan.sparsity.matrix.shape
-            return value, sparse_coo_tensor(at, values, shape, is_coalesced=True)
+            value, values = prepared.values(x, self._is_checked(x))
+            at = np.stack(prepared.plan.sparsity.places)
+            return value, sparse_coo_tensor(at, values, prepared.plan.sparsity.matrix.shape, is_coalesced=True)
         with no_grad():
-            value, values = self.values(plan, x)
-        return value, self._csr(plan, values)
+            value, values = prepared.values(x, self._is_checked(x))
+        return value, self._csr(prepared.plan, values)
 
-    def _plan_for(self, x: Tensor) -> Plan:
-        plan = self.plan
-        fits = plan is not None and tuple(x._data.shape) == plan.input_shape and x._data.dtype == plan.dtype
-        if plan is not None and fits:
-            return plan
-        if self.given is not None:
+    def _is_checked(self, x: Tensor) -> bool:
+        return self.check and isinstance(x.detach()._data, np.ndarray)
+
+    def _prepared_for(self, x: Tensor) -> _Prepared:
+        found = self.prepared
+        if found is not None and tuple(x._data.shape) == found.plan.input_shape and x._data.dtype == found.plan.dtype:
+            return found
+        if found is not None and self.fixed:
             raise ValueError(
                 errors.message(
                     f"{self.name}()",
-                    expected=f"an input like the plan's, of {self.given.dtype}{list(self.given.input_shape)}",
+                    expected=f"an input like the plan's, of {found.plan.dtype}{list(found.plan.input_shape)}",
                     found=errors.describe(x),
                     do=f"make a plan for it with {self.kind}_plan(f, x)",
                 )
             )
-        self.plan = plan = (hessian_plan if self.kind == HESSIAN else jacobian_plan)(self.f, x)
-        return plan
+        plan = (hessian_plan if self.kind == HESSIAN else jacobian_plan)(self.f, x)
+        self.prepared = _Prepared(self, plan)
+        return self.prepared
 
     def _csr(self, plan: Plan, values: Tensor) -> Any:
         data = values._data
@@ -159,102 +164,103 @@ class _Evaluation:
         csr = scipy_sparse(f"{self.name}()").csr_array
         return csr((data, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
 
-    # The values -----------------------------------------------------------------------------------------------------
 
-    def values(self, plan: Plan, x: Tensor) -> tuple[Tensor, Tensor]:
+class _Prepared:
+    """A function and a plan, ready for inputs: the directions, and the program that computes along them.
+
+    The last direction of the side `more` is the random one.
+    """
+
+    def __init__(self, evaluation: _Evaluation, plan: Plan) -> None:
+        self.name, self.plan = evaluation.name, plan
+        self.directions = [plan.seeds("columns"), plan.seeds("rows")]
+        self.more = 1 if plan.by_rows and not plan.by_columns else 0
+        own = self.directions[self.more]
+        self.directions[self.more] = np.concatenate([own, np.zeros((1, own.shape[1]), own.dtype)])
+        function = grad(evaluation.f) if evaluation.kind == HESSIAN else evaluation.f
+        work = _work(_flat(function, plan, self.name), plan)
+        self.work = work if evaluation.compile is None else evaluation.compile(work)
+
+    def values(self, x: Tensor, checked: bool) -> tuple[Tensor, Tensor]:
         """``f(x)``, or the gradient for a Hessian, and the values of the nonzeros."""
-        checked = self.check and isinstance(x.detach()._data, np.ndarray)
-        forward, backward = self._directions(plan, checked)
-        function = self._flat(grad(self.f) if self.kind == HESSIAN else self.f, plan)
-        parts, value = [], None
-        if len(forward) or not len(backward):
-            value, pushed = self._pushed(function, x, forward)
-            parts.append(pushed)
-        if len(backward):
-            value, pulled = self._pulled(function, x, backward)
-            parts.append(pulled)
-        assert value is not None
-        known = [p[: plan.by_rows if k or not plan.by_columns else plan.by_columns] for k, p in enumerate(parts)]
-        lines = [p.reshape(-1) for p in known]
-        line = lines[0] if len(lines) == 1 else np.concatenate(lines)
-        values: Any = line[plan.picks]
+        given, more = list(self.directions), self.more
+        if not checked:
+            given[more] = given[more][:-1]
+        else:
+            if thread.modes.grad_enabled:  # the graph keeps what it is given
+                given[more] = given[more].copy()
+            given[more][-1] = _DIRECTIONS.standard_normal(given[more].shape[1])
+        value, values, known = self.work(x, *map(wrap, given))
         if checked:
-            self._compare(plan, values, parts[0][-1], forward, backward)
-        return value.reshape(plan.output_shape if self.kind == JACOBIAN else plan.input_shape), values
+            self._compare(values, known[-1], given[more][-1])
+        return value, values
 
-    def _directions(self, plan: Plan, checked: bool) -> tuple[Array, Array]:
-        """The directions of forward and of reverse mode; with a random one as the last, if it is checked."""
-        if self._seeds is None or self._seeds[0] is not plan:
-            both = plan.seeds("columns"), plan.seeds("rows")
-            more = 0 if len(both[0]) or not len(both[1]) else 1
-            grown = [
-                np.concatenate([s, np.zeros((1, s.shape[1]), s.dtype)]) if k == more else s for k, s in enumerate(both)
-            ]
-            self._seeds = (plan, *grown)
-        _, forward, backward = self._seeds
-        last = forward if len(forward) else backward
-        if checked:
-            last[-1] = _DIRECTIONS.standard_normal(last.shape[1])
-            return forward, backward
-        return (forward[:-1], backward) if last is forward else (forward, backward[:-1])
-
-    def _flat(self, function: Function, plan: Plan) -> Function:
-        def flat(x: Tensor) -> Tensor:
-            out = function(x)
-            expected = plan.output_shape if self.kind == JACOBIAN else plan.input_shape
-            if tuple(out._data.shape) != expected:
-                raise ValueError(
-                    errors.message(
-                        f"{self.name}()",
-                        expected=f"a result of shape {list(expected)}, as in the plan",
-                        found=errors.describe(out),
-                        do=f"make a plan for it with {self.kind}_plan(f, x)",
-                    )
-                )
-            return out.reshape(-1)
-
-        return flat
-
-    def _pushed(self, function: Function, x: Tensor, directions: Array) -> tuple[Tensor, Tensor]:
-        """The value, and ``J v`` for each direction."""
-        shape = x._data.shape
-        if not len(directions):
-            value = function(x)
-            return value, value[:0].reshape(0, value._data.size)
-        batch = wrap(directions.reshape(len(directions), *shape))
-        found = vmap(lambda v: jvp(function, (x,), (v,)), out_dims=(None, 0))(batch)
-        return found[0], found[1]
-
-    def _pulled(self, function: Function, x: Tensor, directions: Array) -> tuple[Tensor, Tensor]:
-        """The value, and ``u J`` for each direction."""
-        value, pull = vjp(function, x)
-        batch = wrap(directions.astype(value._data.dtype, copy=False))
-        found: Any = vmap(lambda u: pull(u)[0].reshape(-1))(batch)
-        return value, found
-
-    def _compare(self, plan: Plan, values: Tensor, known: Tensor, forward: Array, backward: Array) -> None:
+    def _compare(self, values: Tensor, known: Tensor, direction: Array) -> None:
         """RuntimeError unless the nonzeros give the derivative along the random direction."""
         data, expected = values.detach()._data, known.detach()._data
-        if not isinstance(data, np.ndarray) or not isinstance(expected, np.ndarray):
-            return  # inside of a transform
-        rows, columns = plan.sparsity.places
-        direction = forward[-1] if len(forward) else backward[-1]
-        if len(forward):
-            to, terms = rows, data * direction[columns]
-        else:
-            to, terms = columns, data * direction[rows]
+        rows, columns = self.plan.sparsity.places
+        to, of = (columns, rows) if self.more else (rows, columns)
         with np.errstate(invalid="ignore", over="ignore"):
+            terms = data * direction[of]
             sums, sizes = (np.bincount(to, weights=w, minlength=len(expected)) for w in (terms, np.abs(terms)))
             off = np.abs(sums - expected) - np.finfo(data.dtype).eps ** 0.5 * (sizes + np.abs(expected))
         wrong = np.flatnonzero(np.isfinite(off) & (off > np.finfo(data.dtype).tiny))
         if len(wrong):
-            what = "element" if len(forward) else "input"
+            first = int(wrong[0])
             raise RuntimeError(
                 errors.message(
-                    f"{self.name}(): the pattern is not that of the function at this input, first at {what} "
-                    f"{wrong[0]} ({len(wrong)} in all): along a random direction the derivative is "
-                    f"{expected[wrong[0]]:.6g}, and {sums[wrong[0]]:.6g} by the pattern's nonzeros",
-                    do=f"make a plan at this input with {self.kind}_plan(f, x), if the function takes another branch "
-                    "here; check=False leaves this check out",
+                    f"{self.name}(): the pattern is not that of the function at this input: along a random direction "
+                    f"the derivative is {expected[first]:.6g} at {'input' if self.more else 'element'} {first}, and "
+                    f"{sums[first]:.6g} by the pattern's nonzeros ({len(wrong)} such in all)",
+                    do=f"make a plan at this input with {self.plan.kind}_plan(f, x), if the function takes another "
+                    "branch here; check=False leaves this check out",
                 )
             )
+
+
+def _work(function: Function, plan: Plan) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:
+    """What computes the value, the values of the nonzeros, and the derivatives along the first kind of directions.
+
+    It holds nothing that a call changes, so that it can be compiled.
+    """
+    picks, by_columns, shape = plan.picks(), plan.by_columns, plan.output_shape
+
+    def work(x: Tensor, forward: Tensor, backward: Tensor) -> tuple[Any, Any, Any]:
+        found: list[Any] = []
+        value: Any = None
+        if len(forward):
+            batch = forward.reshape(len(forward), *x._data.shape)
+            value, pushed = vmap(lambda v: jvp(function, (x,), (v,)), out_dims=(None, 0))(batch)
+            found.append(pushed)
+        if len(backward):
+            value, pull = vjp(function, x)
+            found.append(vmap(lambda u: pull(u)[0].reshape(-1))(backward.to(value.dtype)))
+        if value is None:
+            value = function(x)
+            found.append(value[None])
+        line = found[0].reshape(-1)
+        if len(found) > 1:
+            line = np.concatenate([found[0][:by_columns].reshape(-1), found[1].reshape(-1)])
+        return value.reshape(shape), line[picks], found[0]
+
+    return work
+
+
+def _flat(function: Function, plan: Plan, name: str) -> Function:
+    """The function with its result in one line, refused if that has another shape than in the plan."""
+    expected, kind = plan.output_shape, plan.kind
+
+    def flat(x: Tensor) -> Tensor:
+        out = function(x)
+        if tuple(out._data.shape) != expected:
+            raise ValueError(
+                errors.message(
+                    f"{name}()",
+                    expected=f"a result of shape {list(expected)}, as in the plan",
+                    found=errors.describe(out),
+                    do=f"make a plan for it with {kind}_plan(f, x)",
+                )
+            )
+        return out.reshape(-1)
+
+    return flat

@@ -6,7 +6,6 @@ import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,6 @@ class Plan:
         """How many colours rows have: directions of reverse mode."""
         return colouring.count(self.colours.rows)
 
-    @cached_property
     def picks(self) -> Array:
         """For each nonzero its place in the results for all colours, columns before rows, in one line."""
         rows, columns = self.sparsity.places
