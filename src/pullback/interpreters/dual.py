@@ -27,6 +27,7 @@ from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from ..tensor.views import Lost
 from .functions import forward_of_jvp
+from .payload import Payload
 
 if TYPE_CHECKING:
     from ..table.op import Op
@@ -74,6 +75,7 @@ class Dual(LevelPayload):
 
     def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Dual)
+        make_room(self.primal, new.primal._data)
         self.primal.copy_(new.primal)
         self.level.pushing(self._assign_tangent, new)
 
@@ -81,6 +83,7 @@ class Dual(LevelPayload):
         if self.tangent is None:
             self.tangent = None if new.tangent is None else new.tangent.clone()
         elif new.tangent is not None:
+            make_room(self.tangent, new.tangent._data)
             self.tangent.copy_(new.tangent)
         elif thread.modes.forward_enabled:  # else it stays as it is
             self.tangent.zero_()
@@ -296,6 +299,15 @@ def fitting(primal: Tensor, tangent: Tensor) -> Any:
         return tangent
     alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]
     return tangent if alike else laid_as(primal, tangent)
+
+
+def make_room(t: Tensor, payload: Any) -> None:
+    """Have a tensor that holds an array hold a payload like the one that is about to be written into it."""
+    if isinstance(payload, Payload) and isinstance(t._data, np.ndarray):
+        base = t if t._view is None else t._view.base
+        base._data = payload.like(base._data)
+        for view in views_of(base):
+            view._data = _same_view(view, wrap(base._data))._data
 
 
 def views_of(base: Tensor) -> list[Tensor]:

@@ -10,14 +10,13 @@ import numpy as np
 
 from ..kernels.matrices import solve_triangular
 from ..kernels.planes import from_planes
+from .pattern_elements import unknown
 from .patterns import (
-    RULES,
     Array,
     Pattern,
     Run,
     chosen,
     each,
-    elementwise,
     everything,
     kept,
     numbers,
@@ -27,6 +26,28 @@ from .patterns import (
     stacked,
 )
 from .payload import Call, astype
+
+# Elements -----------------------------------------------------------------------------------------------------------
+
+
+def elementwise(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
+    """An elementwise function: the union of its operands."""
+    if any(isinstance(v, Pattern) for v in kwargs.values()):
+        return NotImplemented
+    found = function(*opened(args), **kwargs)
+    operands = [run.as_pattern(a) for a in args]
+    shape = np.shape(found[0] if isinstance(found, tuple) else found)
+    vary = [np.broadcast_to(p.varies, shape) for p in operands]
+    rows = [spread(p, shape) for p in operands]
+    if function is np.multiply:  # where one operand is always zero, the result is
+        live = [v | (np.broadcast_to(p.array, shape) != 0) for v, p in zip(vary, operands, strict=True)]
+        vary = [vary[0] & live[1], vary[1] & live[0]]
+        rows = [kept(r, v) for r, v in zip(rows, vary, strict=True)]
+    varies, union = vary[0], rows[0]
+    for v, r in zip(vary[1:], rows[1:], strict=True):
+        varies, union = varies | v, run.united(union, r)
+    return each(lambda array: Pattern(run, array, varies, union), found)
+
 
 # Elements that move ---------------------------------------------------------------------------------------------------
 
@@ -46,6 +67,8 @@ def moving(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
 def _moved(run: Run, source: Pattern, found: Any, places: Any) -> Any:
     if isinstance(found, (list, tuple)):
         return type(found)(_moved(run, source, f, p) for f, p in zip(found, places, strict=True))
+    if isinstance(found, np.ndarray) and np.may_share_memory(found, source.array):
+        return source.view_of(found, places)
     return Pattern(run, found, np.ravel(source.varies)[places], chosen(source.rows, places))
 
 
@@ -102,9 +125,8 @@ def writing(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     places = numbers(target.shape)[index]
     source = np.arange(target.size)
     source[places] = target.size + np.broadcast_to(_unled(numbers(value.shape), np.ndim(places)), np.shape(places))
-    target.varies = np.concatenate([np.ravel(target.varies), np.ravel(value.varies)])[source].reshape(target.shape)
-    if target.dtype.kind in "fcV":
-        target.rows = chosen(stacked(run, [target, value]), source)
+    varies = np.concatenate([np.ravel(target.varies), np.ravel(value.varies)])[source]
+    target.write(varies, chosen(stacked(run, [target, value]), source))
     return None
 
 
@@ -123,9 +145,8 @@ def adding_at(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     places = numbers(target.shape)[index]
     source = np.broadcast_to(_unled(numbers(value.shape), np.ndim(places)), np.shape(places))
     links = run.linked(places, source, target.size, value.size)
-    target.varies = target.varies | (links @ np.ravel(value.varies)).reshape(target.shape)
-    if value.rows is not None and target.dtype.kind in "fcV":
-        target.rows = run.united(target.rows, links @ value.rows)
+    varies = np.ravel(target.varies) | (links @ np.ravel(value.varies))
+    target.write(varies, target.rows if value.rows is None else run.united(target.rows, links @ value.rows))
     return None
 
 
@@ -137,7 +158,7 @@ def copying(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
         return NotImplemented
     new = where_of(run, np.where, (where, value, target), {})
     target.array[...] = new.array
-    target.varies, target.rows = new.varies, new.rows if target.dtype.kind in "fcV" else None
+    target.write(new.varies, new.rows)
     return None
 
 
@@ -394,6 +415,9 @@ MOVING = (
     *(np.atleast_1d, np.atleast_2d, np.atleast_3d, np.split, np.array_split, np.delete, np.resize, np.extract),
     *(np.lib.stride_tricks.sliding_window_view, operator.getitem),
 )
+RULES: dict[Any, Rule] = {np.ufunc: elementwise, None: unknown}
+"""For each function whose structure is known, what carries it."""
+
 RULES |= dict.fromkeys(MOVING, moving)
 RULES |= dict.fromkeys((np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack), joining)
 RULES |= dict.fromkeys((np.zeros_like, np.ones_like, np.empty_like, np.full_like), filling)

@@ -12,17 +12,20 @@ What is a constant has a value that can be trusted: an element that is zero time
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import errors
-from .payload import Call, Payload, name_of
+from .payload import Call, NotConverted, Payload
 
 Array = np.ndarray[Any, Any]
 Rows = Any
 """A boolean CSR array of SciPy's, a row for each element; None if no element depends on an input by its rows."""
+
+Rule = Callable[["Run", Call, Any, Any], Any]
+"""What carries a function: ``rule(run, function, args, kwargs)``; it may return ``NotImplemented``."""
 
 MOST = 1 << 30
 """The most dependencies of one array: more do not fit into memory."""
@@ -42,12 +45,15 @@ def scipy_sparse(what: str) -> Any:
 class Run:
     """One run of a function on patterns, and what was noted in it.
 
-    width: the number of inputs. unknown: how often each function whose structure is not known was called. looks: how
-    often a value was looked at.
+    width: the number of inputs. rules: what carries each function whose structure is known; for `np.ufunc` what carries
+    the others that are elementwise, for None what carries all the rest. trusting: whether arrays are constants, whose
+    zeros can be trusted; else they may come from the inputs. unknown: how often each function whose structure is not
+    known was called. looks: how often a value was looked at.
     """
 
-    def __init__(self, width: int) -> None:
-        self.width, self.unknown, self.looks = width, Counter[str](), 0
+    def __init__(self, width: int, rules: Mapping[Any, Rule], trusting: bool = True) -> None:
+        self.width, self.rules, self.trusting = width, rules, trusting
+        self.unknown, self.looks = Counter[str](), 0
         self.sparse = scipy_sparse("a pattern")
 
     def inputs(self, array: Array) -> Pattern:
@@ -60,9 +66,10 @@ class Run:
         return Pattern(self, array, np.ones(array.shape, bool), None)
 
     def constant(self, array: Any) -> Pattern:
-        """Values that are always the same."""
+        """Values that are always the same; if arrays are not trusted, they may vary."""
+        varies = not self.trusting and isinstance(array, np.ndarray)
         array = np.asarray(array)
-        return Pattern(self, array, np.zeros(array.shape, bool), None)
+        return Pattern(self, array, np.full(array.shape, varies), None)
 
     def as_pattern(self, value: Any) -> Pattern:
         """An operand: a pattern, or a constant."""
@@ -79,18 +86,70 @@ class Run:
         return b if a is None else a if b is None or a is b else a + b
 
 
+class Store:
+    """What is known of the elements of an array, shared by its views, as their memory is."""
+
+    __slots__ = ("rows", "varies", "version")
+
+    def __init__(self, varies: Array, rows: Rows) -> None:
+        self.varies, self.rows, self.version = varies, rows, 0
+
+
 class Pattern(Payload):
     """An array whose elements know which inputs they depend on.
 
     array: the values. varies: for each element, whether its value depends on an input at all, be it in a way that has
-    no derivative, as that of ``floor(x)``. rows: the sets of inputs.
+    no derivative, as that of ``floor(x)``. rows: the sets of inputs. A view of a pattern is written to as one of an
+    array is: `places` are its elements in the array they belong to, None for all of them in order.
     """
 
-    __slots__ = ("array", "rows", "run", "varies")
+    __slots__ = ("_seen", "array", "base", "places", "run", "store")
+
+    base: Pattern | None  # type: ignore[assignment]
 
     def __init__(self, run: Run, array: Any, varies: Array, rows: Rows) -> None:
-        self.run, self.array, self.varies = run, np.asarray(array), varies
-        self.rows = rows if self.array.dtype.kind in "fcV" else None
+        self.run, self.array = run, np.asarray(array)
+        self.base, self.places, self._seen = None, None, (-1, None)
+        self.store = Store(np.ravel(varies), rows if self.array.dtype.kind in "fcV" else None)
+
+    def view_of(self, array: Array, places: Array) -> Pattern:
+        """The view with these elements, given by their numbers."""
+        found = Pattern.__new__(Pattern)
+        found.run, found.array, found.store, found._seen = self.run, array, self.store, (-1, None)
+        found.base = self if self.base is None else self.base
+        places = np.ravel(places)
+        if self.places is not None:
+            places = self.places[places]
+        whole = len(places) == len(self.store.varies) and np.array_equal(places, np.arange(len(places)))
+        found.places = None if whole else places
+        return found
+
+    @property
+    def varies(self) -> Array:
+        found = self.store.varies if self.places is None else self.store.varies[self.places]
+        return found.reshape(self.array.shape)
+
+    @property
+    def rows(self) -> Rows:
+        if self.places is None or self.store.rows is None:
+            return self.store.rows
+        if self._seen[0] != self.store.version:
+            self._seen = self.store.version, chosen(self.store.rows, self.places)
+        return self._seen[1]
+
+    def write(self, varies: Array, rows: Rows) -> None:
+        """Have the elements, whose values were written, depend on other inputs."""
+        store, rows = self.store, rows if self.array.dtype.kind in "fcV" else None
+        store.version += 1
+        if self.places is None:
+            store.varies, store.rows = np.ravel(varies), rows
+            return
+        store.varies = store.varies.copy()
+        store.varies[self.places] = np.ravel(varies)
+        if rows is not None or store.rows is not None:
+            size, source = len(store.varies), np.arange(len(store.varies))
+            source[self.places] = size + np.arange(len(self.places))
+            store.rows = chosen(below(self.run, [(store.rows, size), (rows, len(self.places))]), source)
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -100,9 +159,12 @@ class Pattern(Payload):
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
         return self.array.dtype
 
+    def like(self, array: Array) -> Pattern:
+        return self.run.constant(array)
+
     def numpy(self) -> Array:
         if self.rows is not None and self.rows.nnz:
-            raise TypeError(
+            raise NotConverted(
                 errors.message(
                     "sparsity: the values of a derivative are looked at, or taken as a NumPy array, so that it is not "
                     "known what depends on them",
@@ -114,13 +176,18 @@ class Pattern(Payload):
             self.run.looks += 1
         return self.array
 
+    def __array_function__(self, function: Call, types: Any, args: Any, kwargs: Any) -> Any:
+        if function in (np.may_share_memory, np.shares_memory):
+            return function(*opened(args), **kwargs)
+        return super().__array_function__(function, types, args, kwargs)
+
     def carry(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         kwargs = {k: v for k, v in kwargs.items() if v is not np._NoValue}
-        carried = rule_for(function)
-        if carried is None:
-            return unknown(self.run, function, args, kwargs)
-        found = carried(self.run, function, args, kwargs)
-        return unknown(self.run, function, args, kwargs) if found is NotImplemented else found
+        rules = self.run.rules
+        alike = np.ufunc if isinstance(function, np.ufunc) and function.signature is None else None
+        rule = rules.get(function, rules[alike])
+        found = rule(self.run, function, args, kwargs)
+        return rules[None](self.run, function, args, kwargs) if found is NotImplemented else found
 
 
 # What rules are made of -----------------------------------------------------------------------------------------------
@@ -203,152 +270,14 @@ def everything(p: Pattern, count: int) -> Rows:
     return type(p.rows)((np.ones(count * len(found), bool), np.tile(found, count), start), shape=(count, p.run.width))
 
 
-def unknown(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
-    """The result of a function whose structure is not known: it depends on all that it got."""
-    sources = [p for p in patterns_in([args, kwargs]) if p.varies.any()]
-    followed = [p for p in sources if p.rows is not None and p.rows.nnz]
-    if followed and (found := by_elements(run, function, args, kwargs)) is not NotImplemented:
-        return found
-    written = [(p, p.array.copy()) for p in patterns_in([args, kwargs])]
-    found = function(*opened(args), **opened(kwargs))
-    if followed:
-        run.unknown[name_of(function)] += 1
-
-    def after(array: Any) -> Pattern:
-        array = np.asarray(array)
-        rows: Rows = None
-        for p in followed if array.dtype.kind in "fcV" else ():
-            rows = run.united(rows, everything(p, array.size))
-        return Pattern(run, array, np.full(array.shape, bool(sources)), rows)
-
-    for k, (p, before) in enumerate(written):
-        if (found is None and not k) or not np.array_equal(p.array, before, equal_nan=before.dtype.kind in "fc"):
-            new = after(p.array)
-            p.varies, p.rows = new.varies, new.rows
-    return each(after, found)
-
-
-class Seen:
-    """An element that varies, as an object in an array: it collects the numbers of the elements it was made of.
-
-    Sums and products are all it can be used for, so that a function that computes more fails on it.
-    """
-
-    __slots__ = ("numbers",)
-
-    def __init__(self, numbers: frozenset[int]) -> None:
-        self.numbers = numbers
-
-    def _with(self, other: Any) -> Seen:
-        return Seen(self.numbers | other.numbers) if isinstance(other, Seen) else self
-
-    def _times(self, other: Any) -> Any:
-        return 0.0 if not isinstance(other, Seen) and not other else self._with(other)
-
-    def _same(self) -> Seen:
-        return self
-
-    __add__ = __radd__ = __sub__ = __rsub__ = __truediv__ = _with
-    __mul__ = __rmul__ = _times
-    __neg__ = __pos__ = conjugate = _same
-
-
-def by_elements(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
-    """The result of a function that adds, multiplies and moves elements, found by running it on objects.
-
-    ``NotImplemented`` if it does more, or if elements of other dtypes vary, such as positions.
-    """
-    sources: list[Pattern] = []
-    objects: dict[int, Array] = {}
-
-    def seen(value: Any) -> Any:
-        array = value.array if isinstance(value, Pattern) else value
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc":
-            return array
-        found = array.astype(object, order="C")
-        if isinstance(value, Pattern):
-            start = sum(p.size for p in sources)
-            flat, numbered = found.reshape(-1), value.rows is not None
-            for k in np.flatnonzero(value.varies):
-                flat[k] = Seen(frozenset((start + int(k),)) if numbered else frozenset())
-            sources.append(value)
-            objects[id(value)] = found
-        return found
-
-    given = [p for p in patterns_in([args, kwargs]) if p.varies.any()]
-    if any(p.dtype.kind not in "fc" for p in given):
-        return NotImplemented
-    try:
-        found = function(*_changed(seen, args), **_changed(seen, kwargs))
-    except Exception:
-        return NotImplemented
-    rows = stacked(run, sources)
-
-    def after(array: Any, made: Any) -> Pattern:
-        flat = [_element(e) for e in np.asarray(made, object).reshape(-1)]
-        sets = [e.numbers if isinstance(e, Seen) else () for e in flat]
-        lengths = [len(numbers) for numbers in sets]
-        source = np.fromiter((k for numbers in sets for k in numbers), np.int64, sum(lengths))
-        links = run.linked(np.repeat(np.arange(len(sets)), lengths), source, len(sets), rows.shape[0])
-        varies = np.array([isinstance(e, Seen) for e in flat], bool).reshape(np.shape(array))
-        return Pattern(run, array, varies, links @ rows)
-
-    arrays = function(*opened(args), **opened(kwargs))
-    for p in sources:
-        new = after(p.array, objects[id(p)])
-        p.varies, p.rows = new.varies, new.rows
-    if isinstance(arrays, (tuple, list)):
-        return type(arrays)(after(a, m) for a, m in zip(arrays, found, strict=True))
-    return arrays if arrays is None else after(arrays, found)
-
-
-def _element(value: Any) -> Any:
-    """An element of an array of objects: NumPy may have put it into one of its own."""
-    return value.item() if isinstance(value, np.ndarray) else value
-
-
-def _changed(change: Callable[[Any], Any], value: Any) -> Any:
-    """A value, or those in a list, tuple or dict, changed."""
-    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-        return type(value)(_changed(change, part) for part in value)
-    return {k: _changed(change, v) for k, v in value.items()} if isinstance(value, dict) else change(value)
-
-
 def stacked(run: Run, parts: list[Pattern]) -> Rows:
     """The rows of some patterns, one below the other."""
-    if all(p.rows is None for p in parts):
+    return below(run, [(p.rows, p.size) for p in parts])
+
+
+def below(run: Run, parts: list[tuple[Rows, int]]) -> Rows:
+    """Rows one below the other; None stands for as many as its number says, all empty."""
+    if all(rows is None for rows, _ in parts):
         return None
-    empty = [p.rows if p.rows is not None else run.sparse.csr_array((p.size, run.width), dtype=bool) for p in parts]
-    return run.sparse.vstack(empty, format="csr")
-
-
-def rule_for(function: Call) -> Any:
-    """The rule that carries a function; None if its structure is not known."""
-    if function in RULES:
-        return RULES[function]
-    if isinstance(function, np.ufunc):
-        return elementwise if function.signature is None else None
-    return None
-
-
-RULES: dict[Any, Callable[..., Any]] = {}
-"""For each function whose structure is known, what carries it: ``rule(run, function, args, kwargs)``."""
-
-
-def elementwise(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
-    """An elementwise function: the union of its operands."""
-    if any(isinstance(v, Pattern) for v in kwargs.values()):
-        return NotImplemented
-    found = function(*opened(args), **kwargs)
-    operands = [run.as_pattern(a) for a in args]
-    shape = np.shape(found[0] if isinstance(found, tuple) else found)
-    vary = [np.broadcast_to(p.varies, shape) for p in operands]
-    rows = [spread(p, shape) for p in operands]
-    if function is np.multiply:  # where one operand is always zero, the result is
-        live = [v | (np.broadcast_to(p.array, shape) != 0) for v, p in zip(vary, operands, strict=True)]
-        vary = [vary[0] & live[1], vary[1] & live[0]]
-        rows = [kept(r, v) for r, v in zip(rows, vary, strict=True)]
-    varies, union = vary[0], rows[0]
-    for v, r in zip(vary[1:], rows[1:], strict=True):
-        varies, union = varies | v, run.united(union, r)
-    return each(lambda array: Pattern(run, array, varies, union), found)
+    full = [run.sparse.csr_array((n, run.width), dtype=bool) if rows is None else rows for rows, n in parts]
+    return run.sparse.vstack(full, format="csr")

@@ -64,6 +64,10 @@ _QUESTIONS: dict[Any, Call] = {
 """Functions about shapes and dtypes, which need no computation: a class does not carry them."""
 
 
+class NotConverted(TypeError):  # noqa: N818 - what happened
+    """A payload was to be converted to an array."""
+
+
 def _home(ufunc: np.ufunc) -> str:
     return "numpy" if hasattr(np, ufunc.__name__) else "scipy.special"
 
@@ -147,8 +151,15 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
     def _of_function(self, function: Call, args: tuple[Any, ...], out: Any = None, **kwargs: Any) -> Any:
         return self._result(function, args, kwargs, out)
 
+    def like(self, array: np.ndarray[Any, Any]) -> Any:
+        """An array as an object of this class: what a tensor becomes in forward mode when an object is written into it.
+
+        It is refused unless a class defines it.
+        """
+        return self.__array__()
+
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise TypeError(
+        raise NotConverted(
             errors.message(
                 f"{type(self).__name__}: it is not converted to an array by itself",
                 do="call NumPy functions on it, which it carries, or its numpy() where it has one",

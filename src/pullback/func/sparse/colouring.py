@@ -14,8 +14,8 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_DENSE = 4
-"""Both are coloured without being asked for where the longest row and column are this many times the mean."""
+_DENSE = 3
+"""Both are coloured without being asked for where there are this many times more colours than nonzeros in a row."""
 
 _TRIES = 8
 """How many numbers of dense rows are tried when rows and columns are coloured together."""
@@ -100,7 +100,7 @@ def chosen(matrix: Any, by: str) -> Colours:
     if by in ("auto", "both") and not found[-1].columns.max(initial=-1) >= 0 and wide < count(found[-1].rows):
         found.append(Colours(best_columns(matrix), np.full(rows, -1)))
     best = min(found, key=lambda c: count(c.columns) + count(c.rows))
-    dense = min(wide, high) > _DENSE * (matrix.nnz / max(rows, 1) + 1)
+    dense = count(best.columns) + count(best.rows) > _DENSE * matrix.nnz / max(rows, 1)
     return both(matrix, best) if by == "both" or (by == "auto" and dense) else best
 
 

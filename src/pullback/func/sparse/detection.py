@@ -14,8 +14,9 @@ import numpy as np
 
 from ... import errors
 from ...autograd.grad_mode import no_grad
-from ...interpreters import pattern_rules
+from ...interpreters.pattern_rules import RULES
 from ...interpreters.patterns import Pattern, Run, scipy_sparse
+from ...interpreters.payload import NotConverted
 from ...tensor.tensor import Tensor, wrap
 from ..forward import jvp
 from ..reverse import grad, vjp
@@ -127,36 +128,54 @@ def _plan(kind: str, sparsity: Sparsity, x: Tensor, shape: tuple[int, ...], by: 
 
 
 def _found(f: Function, x: Tensor, name: str) -> tuple[Sparsity, tuple[int, ...], bool]:
-    """The pattern, the shape of the result, and whether forward mode found it."""
+    """The pattern, the shape of the result, and whether forward mode found it.
+
+    Where a Function computes on arrays, only the derivative is followed, and the pattern is taken for a local one.
+    """
     sparse = scipy_sparse(f"{name}()")
     check_input(x, name)
-    array = np.array(x.detach()._data)
-    run = Run(array.size)
-    with no_grad():
+    array, checked = np.array(x.detach()._data), one_result(f, name)
+    forward = local = False
+    for find in (_forward, _reverse):
         try:
-            direction = run.inputs(np.ones_like(array))
-            out, tangent = jvp(one_result(f, name), (wrap(run.point(array)),), (wrap(direction),))
-            forward, found = True, tangent._data
+            try:
+                found, shape, run = find(checked, array, True)
+            except NotConverted:
+                found, shape, run = find(checked, array, False)
+                local = True
         except NotImplementedError:  # a Function without jvp
-            forward = False
-    shape = tuple(out._data.shape) if forward else ()
-    if not forward:
-        found, shape, run = _reverse(f, array, name)
-    rows, size = int(np.prod(shape, dtype=np.int64)), array.size
+            if find is _forward:
+                continue
+            raise
+        forward = find is _forward
+        break
+    rows = int(np.prod(shape, dtype=np.int64))
     matrix = found.rows if isinstance(found, Pattern) else None
     if matrix is None:
-        matrix = sparse.csr_array((rows, size) if forward else (size, rows), dtype=bool)
+        matrix = sparse.csr_array((rows, array.size) if forward else (array.size, rows), dtype=bool)
     matrix = matrix if forward else matrix.T.tocsr()
     matrix.sort_indices()
-    return Sparsity(matrix, dict(run.unknown), bool(run.looks)), shape, forward
+    return Sparsity(matrix, dict(run.unknown), local or run.looks > 0), shape, forward
 
 
-def _reverse(f: Function, array: Any, name: str) -> tuple[Any, tuple[int, ...], Run]:
+Shape = tuple[int, ...]
+
+
+def _forward(f: Function, array: Any, trusting: bool) -> tuple[Any, Shape, Run]:
+    """The pattern, by forward mode along patterns."""
+    run = Run(array.size, RULES, trusting)
+    point = run.point(array) if trusting else array.copy()
+    with no_grad():
+        out, tangent = jvp(f, (wrap(point),), (wrap(run.inputs(np.ones_like(array))),))
+    return tangent._data, tuple(out._data.shape), run
+
+
+def _reverse(f: Function, array: Any, trusting: bool) -> tuple[Any, Shape, Run]:
     """The transposed pattern, by a backward pass along patterns."""
     with no_grad():
-        shape = tuple(one_result(f, name)(wrap(array.copy()))._data.shape)
-    run = Run(int(np.prod(shape, dtype=np.int64)))
-    out, pull = vjp(one_result(f, name), wrap(run.point(array)))
+        shape = tuple(f(wrap(array.copy()))._data.shape)
+    run = Run(int(np.prod(shape, dtype=np.int64)), RULES, trusting)
+    out, pull = vjp(f, wrap(run.point(array) if trusting else array.copy()))
     (found,) = pull(wrap(run.inputs(np.ones(shape, out._data.dtype))))
     return found._data, shape, run
 
@@ -229,6 +248,3 @@ def check_input(x: Any, name: str, concrete: bool = True) -> None:
                 do="make the plan outside, and give it to the function",
             )
         )
-
-
-assert pattern_rules.RULES

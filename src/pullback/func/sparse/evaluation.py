@@ -234,7 +234,7 @@ def _work(function: Function, plan: Plan) -> Callable[[Tensor, Tensor, Tensor], 
             found.append(pushed)
         if len(backward):
             value, pull = vjp(function, x)
-            found.append(vmap(lambda u: pull(u)[0].reshape(-1))(backward.to(value.dtype)))
+            found.append(vmap(lambda u: pull(u)[0].reshape(x.numel()))(backward.to(value.dtype)))
         if value is None:
             value = function(x)
             found.append(value[None])
@@ -261,6 +261,6 @@ def _flat(function: Function, plan: Plan, name: str) -> Function:
                     do=f"make a plan for it with {kind}_plan(f, x)",
                 )
             )
-        return out.reshape(-1)
+        return out.reshape(out.numel())
 
     return flat
