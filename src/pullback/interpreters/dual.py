@@ -75,7 +75,7 @@ class Dual(LevelPayload):
 
     def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Dual)
-        make_room(self.primal, new.primal._data)
+        self.level.make_room(self.primal, new.primal._data)
         self.primal.copy_(new.primal)
         self.level.pushing(self._assign_tangent, new)
 
@@ -83,7 +83,7 @@ class Dual(LevelPayload):
         if self.tangent is None:
             self.tangent = None if new.tangent is None else new.tangent.clone()
         elif new.tangent is not None:
-            make_room(self.tangent, new.tangent._data)
+            self.level.make_room(self.tangent, new.tangent._data)
             self.tangent.copy_(new.tangent)
         elif thread.modes.forward_enabled:  # else it stays as it is
             self.tangent.zero_()
@@ -120,6 +120,17 @@ class Forward(Level):
     def __init__(self) -> None:
         super().__init__()
         self._taken: list[weakref.ref[Tensor]] = []
+        self._arrays: dict[int, tuple[Tensor, Any]] = {}  # of tensors that hold a payload instead while this is open
+
+    def make_room(self, t: Tensor, payload: Any) -> None:
+        """Have a tensor that holds an array hold a payload like the one that is about to be written into it."""
+        if isinstance(payload, Payload) and isinstance(t._data, np.ndarray):
+            base = t if t._view is None else t._view.base
+            views = views_of(base)
+            self._arrays |= {id(one): (one, one._data) for one in (base, *views)}
+            base._data = payload.like(base._data)
+            for view in views:
+                view._data = _same_view(view, wrap(base._data))._data
 
     def _close(self) -> None:
         super()._close()
@@ -128,11 +139,13 @@ class Forward(Level):
             data = getattr(t, "_data", None)  # also None where the making of a tensor was interrupted
             if t is not None and isinstance(data, LevelPayload) and data.level is self and data.inside is not None:
                 held = data.inside
-                t.__class__, t._data = type(held), held._data
+                _, array = self._arrays.get(id(held), (held, held._data))
+                t.__class__, t._data = type(held), array
                 # Values written to it may be tracked at a level below. One whose making was interrupted says nothing.
                 if not getattr(t, "_requires_grad", True):
                     t._edge, t._requires_grad = held._edge, held._requires_grad
         self._taken.clear()
+        self._arrays.clear()
 
     def remember(self, t: Tensor) -> None:
         """Have a tensor become its primal when the level ends."""
@@ -299,15 +312,6 @@ def fitting(primal: Tensor, tangent: Tensor) -> Any:
         return tangent
     alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]
     return tangent if alike else laid_as(primal, tangent)
-
-
-def make_room(t: Tensor, payload: Any) -> None:
-    """Have a tensor that holds an array hold a payload like the one that is about to be written into it."""
-    if isinstance(payload, Payload) and isinstance(t._data, np.ndarray):
-        base = t if t._view is None else t._view.base
-        base._data = payload.like(base._data)
-        for view in views_of(base):
-            view._data = _same_view(view, wrap(base._data))._data
 
 
 def views_of(base: Tensor) -> list[Tensor]:

@@ -14,6 +14,7 @@ from .pattern_elements import unknown
 from .patterns import (
     Array,
     Pattern,
+    Rule,
     Run,
     chosen,
     each,

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.tensor import Tensor, wrap
 from .payload import Call, NotConverted, Payload
 
 Array = np.ndarray[Any, Any]
@@ -159,6 +160,14 @@ class Pattern(Payload):
     def dtype(self) -> np.dtype[Any]:  # type: ignore[override]
         return self.array.dtype
 
+    @property
+    def strides(self) -> tuple[int, ...]:
+        return self.array.strides
+
+    @property
+    def flags(self) -> Any:
+        return self.array.flags
+
     def like(self, array: Array) -> Pattern:
         return self.run.constant(array)
 
@@ -197,6 +206,8 @@ def opened(value: Any) -> Any:
     """A value, with the arrays of the patterns in it."""
     if isinstance(value, Pattern):
         return value.array
+    if isinstance(value, Tensor):  # among positions
+        return wrap(value._data.array) if isinstance(value._data, Pattern) else value
     if isinstance(value, (list, tuple)):
         parts = [opened(part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
@@ -207,6 +218,8 @@ def patterns_in(value: Any) -> Iterator[Pattern]:
     """The patterns in a value."""
     if isinstance(value, Pattern):
         yield value
+    elif isinstance(value, Tensor):
+        yield from patterns_in(value._data)
     elif isinstance(value, (list, tuple)):
         for part in value:
             yield from patterns_in(part)

@@ -152,9 +152,9 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         return self._result(function, args, kwargs, out)
 
     def like(self, array: np.ndarray[Any, Any]) -> Any:
-        """An array as an object of this class: what a tensor becomes in forward mode when an object is written into it.
+        """An array as an object of this class, on the same memory: what a tensor holds after a write of an object.
 
-        It is refused unless a class defines it.
+        Forward mode asks for it; it is refused unless a class defines it.
         """
         return self.__array__()
 

@@ -19,6 +19,7 @@ from ...table.entry import linear
 from ...table.op import Op
 from ...tensor.adding import summing
 from ...tensor.arrays import insert_axes, places_along, taken_along, wrap_axis, zeros_beside
+from ...tensor.protocol import is_payload
 
 
 def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -58,11 +59,12 @@ def unpick(input: Any, dim: int, index: Any, shape: Any, repeated: bool) -> Any:
     """
     if not input.ndim:
         return np.copy(input)
+    beside = index if is_payload(index) else input
     if not repeated:
-        out = zeros_beside(input, shape)
+        out = zeros_beside(beside, shape, input.dtype)
         out[places_along(index, dim, shape)] = input
         return out
-    flat = zeros_beside(input, (math.prod(shape),), summing(input.dtype))  # several times faster than several axes
+    flat = zeros_beside(beside, (math.prod(shape),), summing(input.dtype))  # several times faster than several axes
     np.add.at(flat, along(index, dim, shape).reshape(-1), input.reshape(-1))
     return flat.reshape(shape).astype(input.dtype, copy=False)
 
