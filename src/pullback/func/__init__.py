@@ -1,15 +1,24 @@
-"""Transforms of functions, as in `torch.func`: derivatives and batches of pure functions, which nest freely."""
+"""Transforms of functions, as in `torch.func`: derivatives and batches of pure functions, which nest freely.
 
-from . import sparse
+`sparse` is loaded when it is first asked for.
+"""
+
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
 from .reverse import grad, grad_and_value, vjp
-from .sparse import sparse_hessian, sparse_jacobian
 from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .taylor import biharmonic, derivatives, jet, laplacian, linear_operator
 from .trees import debug_unwrap
 from .vectorize import vmap
+
+if _TYPE_CHECKING:
+    from . import sparse
+    from .sparse import sparse_hessian, sparse_jacobian
 
 __all__ = [
     "biharmonic",
@@ -39,3 +48,10 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in ("sparse", "sparse_hessian", "sparse_jacobian"):
+        found = _importlib.import_module(".sparse", __name__)
+        return found if name == "sparse" else getattr(found, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

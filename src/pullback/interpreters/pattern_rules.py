@@ -50,6 +50,14 @@ def elementwise(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     return each(lambda array: Pattern(run, array, varies, union), found)
 
 
+def real_part(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
+    """``np.real`` and ``np.imag``: a copy, unless nothing is to do."""
+    source = args[0]
+    if function is np.real and source.dtype.kind != "c":
+        return moving(run, function, args, kwargs)
+    return Pattern(run, np.copy(function(source.array)), source.varies, source.rows)
+
+
 # Elements that move ---------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +201,7 @@ def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
 def lanes(run: Run, p: Pattern, axes: tuple[int, ...]) -> Pattern:
     """The union over axes, which are kept with size 1."""
     shape = tuple(1 if i in axes else n for i, n in enumerate(p.shape))
-    varies = p.varies.any(axis=axes, keepdims=True)
+    varies = np.asarray(p.varies.any(axis=axes, keepdims=True))
     rows = p.rows
     if rows is not None:
         count = varies.size
@@ -395,12 +403,10 @@ def of_tensordot(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     return contracted(run, found, [left, right], out, [a, b])
 
 
-def outer(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
+def outer(run: Run, function: Any, args: Any, kwargs: Any) -> Any:
     """``ufunc.outer(a, b)``, and ``np.outer`` of arrays that are ravelled."""
     ufunc = np.multiply if function is np.outer else function.__self__
-    a, b = map(run.as_pattern, args)
-    if function is np.outer:
-        a, b = np.ravel(a), np.ravel(b)
+    a, b = (np.ravel(p) if function is np.outer else p for p in map(run.as_pattern, args))
     return ufunc(np.reshape(a, a.shape + (1,) * b.ndim), b, **kwargs)
 
 
@@ -422,7 +428,8 @@ RULES: dict[Any, Rule] = {np.ufunc: elementwise, None: unknown}
 RULES |= dict.fromkeys(MOVING, moving)
 RULES |= dict.fromkeys((np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack), joining)
 RULES |= dict.fromkeys((np.zeros_like, np.ones_like, np.empty_like, np.full_like), filling)
-RULES |= dict.fromkeys((np.real, np.imag, np.round, np.clip, np.nan_to_num, np.angle, np.isclose, np.sinc), elementwise)
+RULES |= {np.real: real_part, np.imag: real_part}
+RULES |= dict.fromkeys((np.round, np.clip, np.nan_to_num, np.angle, np.isclose, np.sinc), elementwise)
 RULES |= dict.fromkeys((np.sum, np.prod, np.mean, np.max, np.min, np.any, np.all, np.std, np.var), reducing(None))
 RULES |= dict.fromkeys((np.nansum, np.nanmax, np.nanmin, np.median, np.argmax, np.argmin, np.ptp), reducing(None))
 RULES |= dict.fromkeys((np.cumsum, np.cumprod), accumulating)

@@ -106,11 +106,13 @@ class Pattern(Payload):
 
     __slots__ = ("_seen", "array", "base", "places", "run", "store")
 
-    base: Pattern | None  # type: ignore[assignment]
+    base: Any
+    places: Array | None
 
     def __init__(self, run: Run, array: Any, varies: Array, rows: Rows) -> None:
         self.run, self.array = run, np.asarray(array)
-        self.base, self.places, self._seen = None, None, (-1, None)
+        self.base, self.places = None, None
+        self._seen: tuple[int, Rows] = (-1, None)
         self.store = Store(np.ravel(varies), rows if self.array.dtype.kind in "fcV" else None)
 
     def view_of(self, array: Array, places: Array) -> Pattern:

@@ -269,8 +269,11 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         """As for elements that lie in the order of their indices, in memory of their own."""
         return SimpleNamespace(c_contiguous=True, f_contiguous=self.ndim < 2, forc=True, owndata=True, writeable=True)
 
-    base = None
-    """It is never known as a view: what is written into a part of it is not written into another object."""
+    base: Any = None
+    """It is not known as a view: what is written into a part of it is not written into another object.
+
+    A class whose parts share what they hold has here the object that a part belongs to, as NumPy's arrays have.
+    """
 
     def __len__(self) -> int:
         if not self.shape:

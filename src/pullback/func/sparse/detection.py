@@ -248,3 +248,6 @@ def check_input(x: Any, name: str, concrete: bool = True) -> None:
                 do="make the plan outside, and give it to the function",
             )
         )
+
+
+errors.doors(globals(), "jacobian_sparsity hessian_sparsity jacobian_plan hessian_plan")

@@ -264,3 +264,6 @@ def _flat(function: Function, plan: Plan, name: str) -> Function:
         return out.reshape(out.numel())
 
     return flat
+
+
+errors.doors(globals(), "sparse_jacobian sparse_hessian value_and_jacobian")

@@ -151,11 +151,10 @@ class Plan:
 
     @classmethod
     def _of(cls, found: Any) -> Plan:
-        shapes = [tuple(found[name].tolist()) for name in ("input_shape", "output_shape")]
-        size, length = (int(np.prod(shape, dtype=np.int64)) for shape in shapes)
+        given, result = (tuple(found[name].tolist()) for name in ("input_shape", "output_shape"))
+        size, length = (int(np.prod(shape, dtype=np.int64)) for shape in (given, result))
         indices, indptr = found["indices"], found["indptr"]
         kind = str(found["kind"])
-        length = size if kind == HESSIAN else length
         whole = len(indptr) == length + 1 and (np.diff(indptr) >= 0).all() and indptr[-1:] == len(indices)
         inside = not len(indices) or (indices.min() >= 0 and indices.max() < size)
         fits = len(found["columns"]) == size and len(found["rows"]) == length
@@ -165,7 +164,8 @@ class Plan:
         matrix = csr((np.ones(len(indices), bool), indices, indptr), shape=(length, size))
         unknown = dict(zip(found["unknown"].tolist(), found["times"].tolist(), strict=True))
         sparsity = Sparsity(matrix, unknown, bool(found["local"]))
-        return cls(kind, sparsity, *shapes, np.dtype(str(found["dtype"])), Colours(found["columns"], found["rows"]))
+        colours = Colours(found["columns"], found["rows"])
+        return cls(kind, sparsity, given, result, np.dtype(str(found["dtype"])), colours)
 
     def __repr__(self) -> str:
         rows, columns = self.sparsity.matrix.shape
