@@ -23,7 +23,7 @@ IMAGES = Path(__file__).parent / "images"
 # The modules of each page of the reference. A function stands for itself.
 REFERENCE = {
     "autograd": ["autograd", "autograd.graph", "autograd.function", "autograd.forward_ad", "autograd.functional"],
-    "func": ["func"],
+    "func": ["func", "func.sparse"],
     "inspect": ["inspect"],
     "testing": ["testing"],
     "compile": ["compile"],

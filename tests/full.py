@@ -63,6 +63,7 @@ STEPS = {
         ("-m pytest -q -n {jobs} -m 'not torch' --shuffle {day}",),
     ),
     "jets": Step("Taylor mode to the fifth order", ("-m tests.jets --order 5 --jobs {jobs}",), "", (".[test]",)),
+    "patterns": Step("patterns of random programs", ("-m tests.patterns --programs 10000 --jobs {jobs}",)),
     "random": Step("random programs for an hour", ("-m tests.random_programs --seconds 3600 --seed {day}",)),
     "mutations": Step("planted mutations", ("-m tests.mutations --jobs {jobs}",)),
     "interrupts": Step("interrupts", ("-m tests.interrupts --all-kinds",)),

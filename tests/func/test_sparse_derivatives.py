@@ -537,3 +537,24 @@ def test_the_random_direction_leaves_the_generators_alone() -> None:
     pullback.manual_seed(0)
     jacobian(x)
     np.testing.assert_array_equal(pullback.rand(3).numpy(), before)
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda y: y.unfold(-1, 1, 1)[:, 0],
+        lambda y: y.as_strided((12,), (1,), 0),
+        lambda y: y.reshape(3, 4).T.T.reshape(12),
+    ],
+)
+def test_a_write_is_seen_through_a_view(view: Any) -> None:
+    def f(x: Any) -> Any:
+        y = x.round()  # whose derivative is zero
+        part = view(y)
+        y += x.roll(1)
+        return part * 1
+
+    x = point()
+    dense = func.jacfwd(f)(x).numpy()
+    assert np.count_nonzero(dense) == 12
+    np.testing.assert_array_equal(sparse.jacobian_sparsity(f, x).matrix.toarray(), dense != 0)

@@ -36,7 +36,10 @@ OWN = {
         *("is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled"),
         *("set_fwd_grad_enabled", "unsafe_preserve_version_counter"),
     },
-    "func": {"biharmonic", "derivatives", "jet", "laplacian", "linear_operator"},
+    "func": {
+        *("biharmonic", "derivatives", "jet", "laplacian", "linear_operator"),
+        *("sparse", "sparse_hessian", "sparse_jacobian"),
+    },
     "nn.modules": {"DataParallel"},
     "ops": {"NAMES", "TABLE"},
     "optim.adam": {"AdamW"},

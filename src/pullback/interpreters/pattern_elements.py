@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from .patterns import Array, Pattern, Rows, Run, each, everything, opened, patterns_in, stacked
-from .payload import Call, name_of
+from .patterns import Array, Pattern, Rows, Run, each, everything, has_patterns, numbers, opened, patterns_in, stacked
+from .payload import Call, name_of, view
 
 
 def unknown(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     """The result of a function whose structure is not known: it depends on all that it got."""
+    seen_as_view = view_by(function, args, kwargs)
+    if seen_as_view is not None:
+        return seen_as_view
     sources = [p for p in patterns_in([args, kwargs]) if p.varies.any()]
     followed = [p for p in sources if p.rows is not None and p.rows.nnz]
     if followed and (found := by_elements(run, function, args, kwargs)) is not NotImplemented:
@@ -38,6 +41,24 @@ def unknown(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
             new = after(p.array)
             p.write(new.varies, new.rows)
     return each(after, found)
+
+
+def view_by(function: Call, args: Any, kwargs: Any) -> Pattern | None:
+    """The result of a function that takes a view of its first argument, as it does of the elements' numbers."""
+    source = args[0] if args else None
+    if not isinstance(source, Pattern) or function is view or has_patterns([args[1:], kwargs]):
+        return None
+    ids = numbers(source.shape)
+    try:
+        places = function(ids, *args[1:], **kwargs)
+    except Exception:
+        return None
+    if not isinstance(places, np.ndarray) or places.dtype != ids.dtype or not np.may_share_memory(places, ids):
+        return None
+    found = function(source.array, *args[1:], **kwargs)
+    if np.array_equal(np.ravel(source.array)[places], found, equal_nan=source.dtype.kind in "fc"):
+        return source.view_of(found, places)
+    return None
 
 
 class Seen:

@@ -19,6 +19,7 @@ from .patterns import (
     chosen,
     each,
     everything,
+    has_patterns,
     kept,
     numbers,
     opened,
@@ -26,7 +27,7 @@ from .patterns import (
     spread,
     stacked,
 )
-from .payload import Call, astype
+from .payload import Call, astype, view
 
 # Elements -----------------------------------------------------------------------------------------------------------
 
@@ -186,7 +187,7 @@ def where_of(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
 
 def filling(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     """A function that makes a constant like its first argument."""
-    return NotImplemented if any(patterns_in(args[1:])) else run.constant(function(*opened(args), **kwargs))
+    return NotImplemented if has_patterns(args[1:]) else run.constant(function(*opened(args), **kwargs))
 
 
 # Sums -----------------------------------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def reducing(first: Any) -> Callable[..., Any]:
     def rule(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
         source, axis = args[0], args[1] if len(args) > 1 else kwargs.get("axis", first)
         where = kwargs.get("where", True)
-        if not isinstance(source, Pattern) or any(patterns_in([args[1:], kwargs])) or where is not True:
+        if not isinstance(source, Pattern) or has_patterns([args[1:], kwargs]) or where is not True:
             return NotImplemented
         found = function(source.array, *args[1:], **kwargs)
         axis = _axes(int(axis) if isinstance(axis, np.integer) else axis, source.ndim)
@@ -233,7 +234,7 @@ def accumulating(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     source = args[0]
     owner = isinstance(getattr(function, "__self__", None), np.ufunc)
     axis = args[1] if len(args) > 1 else kwargs.get("axis", 0 if owner else None)
-    if not isinstance(source, Pattern) or any(patterns_in([args[1:], kwargs])):
+    if not isinstance(source, Pattern) or has_patterns([args[1:], kwargs]):
         return NotImplemented
     found = function(source.array, *args[1:], **kwargs)
     places = numbers(source.shape) if axis is not None else np.arange(source.size)
@@ -416,6 +417,21 @@ def converting(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     return Pattern(run, function(*opened(args), **kwargs), source.varies, source.rows)
 
 
+def reading_bytes(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
+    """``a.view(dtype)``, of which a copy is made: several elements may share one, or be the parts of one."""
+    source = args[0]
+    found = np.copy(function(*opened(args), **kwargs))
+    parts = found.size // max(source.size, 1)
+    if parts:
+        places = np.arange(found.size) // parts
+        return Pattern(run, found, np.ravel(source.varies)[places], chosen(source.rows, places))
+    links = run.linked(
+        np.arange(source.size) * found.size // source.size, np.arange(source.size), found.size, source.size
+    )
+    rows = None if source.rows is None else links @ source.rows
+    return Pattern(run, found, links @ np.ravel(source.varies), rows)
+
+
 MOVING = (
     *(np.reshape, np.transpose, np.ravel, np.squeeze, np.expand_dims, np.broadcast_to, np.roll, np.flip, np.fliplr),
     *(np.flipud, np.take, np.moveaxis, np.swapaxes, np.rollaxis, np.repeat, np.tile, np.diagonal, np.rot90, np.copy),
@@ -449,6 +465,6 @@ RULES |= dict.fromkeys(
 RULES |= {
     np.take_along_axis: moving_along, np.tril: triangular, np.triu: triangular, np.broadcast_arrays: broadcasting,
     solve_triangular: of_matrices, from_planes: moving_in_planes,
-    np.where: where_of, np.copyto: copying, operator.setitem: writing, astype: converting, np.einsum: of_einsum,
-    np.matmul: of_matmul, np.dot: of_dot, np.tensordot: of_tensordot,
+    np.where: where_of, view: reading_bytes, np.copyto: copying, operator.setitem: writing, astype: converting,
+    np.einsum: of_einsum, np.matmul: of_matmul, np.dot: of_dot, np.tensordot: of_tensordot,
 }  # fmt: skip

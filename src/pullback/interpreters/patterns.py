@@ -229,6 +229,11 @@ def patterns_in(value: Any) -> Iterator[Pattern]:
         yield from patterns_in(list(value.values()))
 
 
+def has_patterns(value: Any) -> bool:
+    """Whether there is a pattern in a value."""
+    return next(patterns_in(value), None) is not None
+
+
 def each(change: Callable[[Any], Any], found: Any) -> Any:
     """A result, or those in a tuple or list, changed if they are arrays or numbers of NumPy's."""
     if isinstance(found, (list, tuple)):

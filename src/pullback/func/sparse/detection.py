@@ -45,8 +45,8 @@ def jacobian_sparsity(f: Function, x: Tensor) -> Sparsity:
     >>> from pullback.func.sparse import jacobian_sparsity
     >>> print(jacobian_sparsity(lambda x: x[1:] - x[:-1], pullback.ones(8)))
     Sparsity: 7 x 8, 14 nonzeros (0.25 of all)
-    ⠙⢄⠀⠀
-    ⠀⠀⠙⢄
+    ⠙⢦⡀⠀
+    ⠀⠀⠙⠦
     """
     return _found(f, x, "jacobian_sparsity")[0]
 
@@ -81,8 +81,8 @@ def jacobian_plan(f: Function, x: Tensor, *, colouring: str = "auto") -> Plan:
     >>> jacobian_plan(lambda x: x[1:] - x[:-1], pullback.ones(8))
     Plan of a jacobian: 7 x 8, 14 nonzeros, colours: 2 of columns
       for inputs of float32[8]
-    ⠙⢄⠀⠀
-    ⠀⠀⠙⢄
+    ⠙⢦⡀⠀
+    ⠀⠀⠙⠦
     """
     if colouring not in ("auto", "columns", "rows", "both"):
         raise ValueError(
