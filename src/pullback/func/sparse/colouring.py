@@ -55,8 +55,10 @@ def best_columns(matrix: Any) -> Array:
     found = columns(matrix)
     if count(found) <= widest(matrix):
         return found
-    fullest = np.argsort(-np.diff(matrix.tocsc().indptr), kind="stable")
-    other = columns(matrix, fullest)
+    lengths = np.diff(matrix.tocsc().indptr)
+    if lengths.min() == lengths.max():
+        return found
+    other = columns(matrix, np.argsort(-lengths, kind="stable"))
     return other if count(other) < count(found) else found
 
 
@@ -93,12 +95,13 @@ def chosen(matrix: Any, by: str) -> Colours:
     transposed = matrix.T.tocsr()
     wide, high = widest(matrix), widest(transposed)
     found = []
-    if by == "columns" or (by != "rows" and wide <= high):
-        found.append(Colours(best_columns(matrix), np.full(rows, -1)))
-    if by == "rows" or not found or (by != "columns" and high < count(found[0].columns)):
-        found.append(Colours(np.full(cols, -1), best_columns(transposed)))
-    if by in ("auto", "both") and not found[-1].columns.max(initial=-1) >= 0 and wide < count(found[-1].rows):
-        found.append(Colours(best_columns(matrix), np.full(rows, -1)))
+    sides = ("columns", "rows") if wide <= high else ("rows", "columns")
+    for side, least in zip(sides, sorted((wide, high)), strict=True):
+        fewer = not found or least < count(found[0].columns) + count(found[0].rows)
+        if by == side or (by in ("auto", "both") and fewer):
+            of_columns = best_columns(matrix) if side == "columns" else np.full(cols, -1)
+            of_rows = best_columns(transposed) if side == "rows" else np.full(rows, -1)
+            found.append(Colours(of_columns, of_rows))
     best = min(found, key=lambda c: count(c.columns) + count(c.rows))
     dense = count(best.columns) + count(best.rows) > _DENSE * matrix.nnz / max(rows, 1)
     return both(matrix, best) if by == "both" or (by == "auto" and dense) else best
