@@ -111,7 +111,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     if isinstance(error, (IndexError, NotImplementedError, RuntimeError)):
         return error
     if isinstance(error, TypeError):
-        kinds = {a.dtype.kind for a in values if hasattr(a, "dtype")}
+        kinds = {a.dtype.kind for a in values if hasattr(a, "shape")}
         if "boolean" in str(error) or ("loop" in str(error) and "b" in kinds):
             which = _OF_BOOLS.get(name, f"{name}() is not supported on a bool tensor: {error}")
             return RuntimeError(f"{which}\n  The arguments of {name}() were: {found}.")

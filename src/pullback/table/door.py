@@ -43,14 +43,16 @@ def _never(value: Any) -> bool:
 
 def _is_whole(value: Any) -> bool:
     """Whether it is an integer, or a tensor or an array of one."""
-    dtype = getattr(getattr(value, "_data", value), "dtype", None)
-    return not isinstance(value, bool) and (dtype.kind in "iu" if dtype is not None else hasattr(value, "__index__"))
+    data = getattr(value, "_data", value)
+    return not isinstance(value, bool) and (
+        data.dtype.kind in "iu" if hasattr(data, "shape") else hasattr(value, "__index__")
+    )
 
 
 def _is_real(value: Any) -> bool:
     """Whether it is a real number, or a tensor or an array without axes."""
     data = getattr(value, "_data", value)
-    if hasattr(data, "dtype"):
+    if hasattr(data, "shape"):
         return data.dtype.kind in "biufV" and not data.shape
     return hasattr(value, "__float__")
 

@@ -20,7 +20,29 @@ import numpy as np
 from .. import errors
 
 
-class dtype:  # noqa: N801 - torch's name
+class _ForNumPy:
+    """What makes NumPy take an object for a dtype: ``np.zeros(3, dtype=d)``, ``np.dtype(d)``.
+
+    NumPy asks for `__numpy_dtype__` from version 2.4 on, before for `dtype`. Both are missing for bfloat16 if ml_dtypes
+    is not installed.
+    """
+
+    __slots__ = ()
+
+    @property
+    def __numpy_dtype__(self) -> np.dtype[Any]:
+        try:
+            return self.numpy  # type: ignore[attr-defined, no-any-return]
+        except ImportError as error:
+            raise AttributeError(str(error)) from None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype, as that of an array."""
+        return self.__numpy_dtype__
+
+
+class dtype(_ForNumPy):  # noqa: N801 - torch's name
     """An element type, e.g. `pullback.float32`.
 
     >>> import pullback
@@ -268,7 +290,7 @@ def result_type(values: Any) -> np.dtype[Any]:
     ranks: list[np.dtype[Any] | None] = [None, None, None]  # with dimensions, 0-d, Python numbers
     for value in values:
         found = getattr(value, "dtype", None)
-        if found is None or isinstance(value, np.generic):
+        if found is None or isinstance(value, (np.generic, dtype)):
             where, found = 2, _number_dtype(value)
         else:
             where = 0 if value.ndim else 1

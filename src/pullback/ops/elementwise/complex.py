@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
-from ...table.entry import METHODS, composite, elementwise, linear, special, titled
+from ...table.entry import METHODS, composite, elementwise, linear, method, special, titled
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
@@ -52,7 +52,7 @@ def real(input: Tensor) -> Tensor:
 @linear(
     node="SelectBackward0",
     saved={"index": lambda: 1},
-    numpy={np.imag: lambda val: imag(val)},
+    numpy={np.imag: lambda val: imag(val) if val.is_complex() else np.zeros_like(val)},
     method=False,
     out=False,
     view=True,
@@ -96,6 +96,12 @@ def _conj(input: Any) -> Any:
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, in new memory; a real tensor is returned unchanged."""
     return _conj(input) if input.is_complex() else input
+
+
+@method("conjugate", named=True)
+def _conjugate(self: Tensor) -> Tensor:
+    """The complex conjugate, as of NumPy's arrays: `conj`."""
+    return conj(self)
 
 
 @composite(inplace=True, out="exact", samples=lambda: [*unary(), *_COMPLEX], refused=NO_UNARY)
@@ -174,7 +180,7 @@ _NO_PARTS = [
 
 def _check_parts(name: str, *parts: Any) -> None:
     for part in parts:
-        if not hasattr(part, "dtype"):
+        if not hasattr(part, "shape"):
             raise TypeError(errors.message(f"{name}()", expected="two Tensors", found=errors.describe(part)))
     first, second = (dtypes.to_numpy(part.dtype) for part in parts)
     if first != second or first.char not in "fd":

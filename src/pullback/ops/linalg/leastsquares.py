@@ -20,6 +20,7 @@ from ...table.samples import Differs, S, Sample, V
 from ...tensor.adding import summed
 from ...tensor.arrays import empty_beside
 from ...tensor.tensor import Tensor
+from ..make.conversion import alike
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
 from .last_axes import adjoint
@@ -282,7 +283,7 @@ def _lstsq_samples() -> list[Sample]:
 
 @composite(
     home="linalg",
-    numpy={np.linalg.lstsq: lambda a, b, rcond=None: tuple(lstsq(a, b, rcond, driver="gelsd"))},
+    numpy={np.linalg.lstsq: lambda a, b, rcond=None: tuple(lstsq(*alike(a, b), rcond, driver="gelsd"))},
     out="converted",
     samples=_lstsq_samples,
     kinks=lambda: [

@@ -17,6 +17,7 @@ from ...table.samples import Differs, S, V
 from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..index import diagonals
+from ..make.conversion import alike
 from ..products.contractions import contract
 from ..products.matmul import matmul
 from ..shape.joining import cat
@@ -154,7 +155,7 @@ def _check_chain(tensors: list[Any]) -> None:
 
 @composite(
     home="linalg",
-    numpy={np.linalg.multi_dot: lambda arrays: multi_dot([t if isinstance(t, Tensor) else wrap(t) for t in arrays])},
+    numpy={np.linalg.multi_dot: lambda arrays: multi_dot(alike(*arrays))},
     samples=lambda: [
         S([M(2, 3), M(3, 4)]),
         S((M(2, 3), M(3, 4), M(4, 2))),
@@ -290,8 +291,7 @@ def cross_product(name: str, input: Any, other: Any, dim: Any) -> Tensor:
 def _numpy_cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Any:
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis,) * 3
     a, b = (np.moveaxis(x, at, -1) for x, at in ((a, axisa), (b, axisb)))
-    a, b = (x if isinstance(x, Tensor) else wrap(x) for x in (a, b))
-    return np.moveaxis(_cross(a, b, -1), -1, axisc)
+    return np.moveaxis(_cross(*alike(a, b), -1), -1, axisc)
 
 
 @composite(
@@ -335,8 +335,7 @@ def _dotted(x: Any, y: Any, dim: int) -> Tensor:
 
 
 def _numpy_vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    given: list[Any] = [x if isinstance(x, Tensor) else wrap(np.asarray(x)) for x in (x1, x2)]
-    a, b = (np.moveaxis(x, axis, -1) for x in given)
+    a, b = (np.moveaxis(x, axis, -1) for x in alike(x1, x2))
     return _dotted(np.conj(a), b, -1)
 
 

@@ -21,6 +21,7 @@ from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
 from ...tensor.arrays import zeros_beside
 from ...tensor.tensor import Tensor
+from ..make.conversion import alike
 from .last_axes import transpose
 
 InvExResult = result_type("linalg_inv_ex", "inverse", "info")
@@ -305,6 +306,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
 
 
 def _numpy_solve(a: Any, b: Any) -> Any:
+    a, b = alike(a, b)
     if np.ndim(b) == 1:
         return np.squeeze(_solve(a, np.expand_dims(b, -1)), -1)
     check_system("numpy.linalg.solve", a, b)
@@ -473,7 +475,7 @@ def _shaped(*shape: int) -> Any:
 
 @composite(
     home="linalg",
-    numpy={np.linalg.tensorsolve: lambda a, b, axes=None: tensorsolve(a, b, axes)},
+    numpy={np.linalg.tensorsolve: lambda a, b, axes=None: tensorsolve(*alike(a, b), axes)},
     samples=lambda: [
         S(_shaped(2, 3, 6), M(2, 3)),
         S(_shaped(6, 2, 3), M(6)),

@@ -17,7 +17,7 @@ from ...tensor.arrays import empty_beside, repeats
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
 from ...tensor.protocol import on_arrays
-from ...tensor.tensor import Tensor, need_tensor
+from ...tensor.tensor import Tensor, need_tensor, wrap
 
 Order = str | tuple[int, ...]
 """The order of axes in memory: NumPy's letter for it, or the axes, the one with the largest stride first."""
@@ -101,6 +101,13 @@ def _same_order(full: Any, dtype: Any, order: Any = "K") -> Any:
 )
 def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
     return cast(input, dtype, order)
+
+
+def alike(*values: Any) -> list[Tensor]:
+    """Tensors, and arrays as constants, in the dtype to which NumPy promotes theirs."""
+    found = [v if isinstance(v, Tensor) else wrap(np.asarray(v)) for v in values]
+    kinds = {t._data.dtype for t in found}
+    return found if len(kinds) < 2 else [to(t, np.result_type(*kinds)) for t in found]
 
 
 def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
@@ -294,6 +301,17 @@ def _type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other)
 
 
+@method("astype", named=True)
+def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
+    """The elements in another dtype, as of NumPy's arrays: a copy, unless `copy` is False and the dtype is the same.
+
+    >>> import pullback
+    >>> pullback.tensor([1.5, 2.5]).astype("float64")
+    tensor([1.5000, 2.5000], dtype=pullback.float64)
+    """
+    return to(self, dtypes.to_numpy(dtype), copy=copy)
+
+
 @method("cpu", named=True)
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
     """The tensor itself: it lies on the CPU."""
@@ -317,7 +335,7 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """
     values = [t._data if isinstance(t, Tensor) else t for t in (tensor1, tensor2)]
     for value in values:
-        if not hasattr(value, "dtype") and not isinstance(value, (bool, int, float, complex)):
+        if not hasattr(value, "shape") and not isinstance(value, (bool, int, float, complex)):
             raise TypeError(
                 errors.message("result_type()", expected="tensors or numbers", found=errors.describe(value))
             )

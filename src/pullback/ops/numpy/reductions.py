@@ -100,6 +100,26 @@ def _nan_extreme(best: Any, worst: float) -> Any:
     return call
 
 
+def _nan_moment(root: bool) -> Any:
+    def call(
+        a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False, correction: Any = None
+    ) -> Any:
+        a = _floating(a) if dtype is None else _tensor(a, dtype)
+        missing = np.isnan(a)
+        number = np.sum(~missing, axis=axis, keepdims=True)
+        centred = where(missing, 0, a - np.nansum(a, axis=axis, keepdims=True) / number)
+        square = np.square(np.absolute(centred)) if a.is_complex() else np.square(centred)
+        left = np.sum(~missing, axis=axis, keepdims=keepdims) - (ddof if correction is None else correction)
+        found = np.sum(square, axis=axis, keepdims=keepdims) / where(left > 0, left, np.nan)
+        return where(found == 0, 0, np.sqrt(where(found == 0, 1, found))) if root else found
+
+    return call
+
+
+def _nanprod(a: Tensor, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
+    return _prod(a if a._data.dtype.kind in "biu" else where(np.isnan(a), 1, a), axis, dtype, keepdims=keepdims)
+
+
 def _nansum(a: Tensor, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
     if a._data.dtype.kind == "c":
         return sum(where(np.isnan(a), 0, a), axis, keepdims, dtype=dtype)
@@ -353,6 +373,9 @@ NUMPY.update(
         np.nanmin: _nan_extreme(amin, np.inf),
         np.nansum: _nansum,
         np.nanmean: _nanmean,
+        np.nanprod: _nanprod,
+        np.nanvar: _nan_moment(False),
+        np.nanstd: _nan_moment(True),
         np.average: _average,
         np.median: _median("numpy.median", False),
         np.nanmedian: _median("numpy.nanmedian", True),

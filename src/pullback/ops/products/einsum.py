@@ -12,6 +12,7 @@ from ... import errors
 from ...table.entry import composite
 from ...table.samples import A, Differs, S, Sample
 from ...tensor.tensor import Tensor, wrap
+from ..make.conversion import alike
 from .contractions import LETTERS, Labels, contract, label_name
 
 Terms = tuple[Any, ...]
@@ -215,7 +216,12 @@ def _einsum_refused() -> list[Sample]:
 
 
 def _numpy_einsum(*args: Any, optimize: Any = True) -> Tensor:
-    return einsum(*args)
+    """numpy.einsum, which promotes its operands: all arguments but an equation, or those at even places."""
+    given = [*args]
+    places = range(1, len(given)) if isinstance(given[0], str) else range(0, len(given) - len(given) % 2, 2)
+    for i, operand in zip(places, alike(*[given[i] for i in places]), strict=True):
+        given[i] = operand
+    return einsum(*given)
 
 
 @composite(

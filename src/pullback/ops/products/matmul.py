@@ -20,7 +20,7 @@ from ...tensor.arrays import broadcasts_to
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.arithmetic import times
 from ..elementwise.limits import where
-from ..make.conversion import to
+from ..make.conversion import alike, to
 
 _NO_BOOL = [
     Differs("torch has no kernel for bool; the operation is defined all the same, with True as 1", "values", "bool")
@@ -86,7 +86,7 @@ def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _product(input: Any, other: Any) -> Any:
     for value in (input, other):
-        if not hasattr(value, "dtype"):
+        if not hasattr(value, "shape"):
             raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(value)))
     if input.ndim == 0 or other.ndim == 0:
         raise RuntimeError(
@@ -170,8 +170,8 @@ def _matmul_refused() -> list[Sample]:
 @composite(
     also="linalg.matmul",
     numpy={
-        np.matmul: lambda x1, x2: matmul(x1, x2),
-        np.linalg.matmul: lambda x1, x2: matmul(x1, x2),
+        np.matmul: lambda x1, x2: matmul(*alike(x1, x2)),
+        np.linalg.matmul: lambda x1, x2: matmul(*alike(x1, x2)),
     },
     out="exact",
     samples=_matmul_samples,
@@ -278,6 +278,15 @@ _NO_DOT = [S(A(3), A(2)), S(A(3), A(1)), S(A(2, 2), A(2, 2)), S(A(3), 1.0), S(A(
 @composite(out="exact", samples=_dot_samples, refused=_NO_DOT, differs=_NO_BOOL)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The product of two vectors, not conjugated."""
+    if isinstance(tensor, Tensor) and not input._data.ndim == tensor._data.ndim == 1:
+        raise RuntimeError(
+            errors.message(
+                "dot()",
+                expected="two 1-D tensors",
+                found=f"{errors.describe(input)} and {errors.describe(tensor)}",
+                do="write input @ tensor for the matrix product, or np.dot(input, tensor) for NumPy's function",
+            )
+        )
     check_ndim("dot", input=(input, 1), tensor=(tensor, 1))
     return matmul(input, tensor)
 

@@ -12,7 +12,7 @@ from ...table.samples import A, Differs, S
 from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..index.diagonals import diagonal
-from ..make.conversion import to
+from ..make.conversion import alike, to
 from .contractions import contract
 
 _NO_BOOL = Differs(
@@ -75,7 +75,7 @@ def _tensor(value: Any) -> Tensor:
 def _numpy_tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     if not isinstance(axes, int):
         axes = [list(n) if isinstance(n, (tuple, list)) else [n] for n in axes]
-    return tensordot(_tensor(a), _tensor(b), axes)
+    return tensordot(*alike(a, b), axes)
 
 
 @composite(
@@ -135,7 +135,7 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 @composite(
-    numpy={np.inner: lambda a, b: inner(_tensor(a), _tensor(b)), np.dot: _dot},
+    numpy={np.inner: lambda a, b: inner(*alike(a, b)), np.dot: _dot},
     out="exact",
     samples=lambda: [
         S(A(3), A(3)),

@@ -180,7 +180,7 @@ def _numpy_roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
     if axis is None:
         return roll(a, int(np.sum(shift)))
     by, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
-    return roll(a, by.tolist(), axes.tolist())
+    return roll(a, by.astype(int).tolist(), axes.tolist()) if by.size else clone(a)
 
 
 # Several times ------------------------------------------------------------------------------------------------------
@@ -368,9 +368,9 @@ def _repeat_interleave(self: Tensor, repeats: Any, dim: int | None = None, *, ou
 
 
 def _numpy_repeat(a: Tensor, repeats: Any, axis: int | None) -> Tensor:
-    """numpy.repeat, whose repeats may be a sequence."""
-    if axis is None:
-        a, axis = flatten(a), 0
+    """numpy.repeat, whose repeats may be a sequence. A 0-d tensor is a vector of one element."""
+    if axis is None or not a._data.ndim:
+        a, axis = flatten(a), 0 if axis is None else axis
     times = np.asarray(repeats)
     if not times.ndim:
         return repeat_interleave(a, int(times), axis)

@@ -15,7 +15,7 @@ from ... import errors
 from ...interpreters.batch_rules import by
 from ...interpreters.batched import looped
 from ...table.calls import apply
-from ...table.entry import alias, composite, linear
+from ...table.entry import alias, composite, linear, method
 from ...table.samples import NO_UNARY, A, D, S
 from ...table.samples import unary as unary_samples
 from ...tensor import dtypes
@@ -525,6 +525,12 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
     return _own_copy(input) if memory_format is None else laid_out(input, order_of(memory_format))
+
+
+@method("copy", named=True)
+def _copy(self: Tensor) -> Tensor:
+    """A copy in new memory, as of NumPy's arrays: `clone`."""
+    return clone(self)
 
 
 def _own_copy(input: Any) -> Any:

@@ -576,6 +576,11 @@ def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:
     return roll(input, tuple((n + 1) // 2 if back else n // 2 for n in lengths), axes)
 
 
+def _numpy_shift(shift: Any, x: Any, axes: Any) -> Any:
+    """numpy.fft.fftshift or ifftshift: without an axis a copy."""
+    return np.copy(x) if isinstance(axes, (tuple, list)) and not axes else shift(x, axes)
+
+
 _SHIFTS = [S(A(n)) for n in (0, 1, 4, 5)] + [S(A(2, 3), *d) for d in ((), (0,), (-1,), ((1,),), ((0, 1),), ([0, 0],))]
 _NO_SHIFTS = [S(A()), S(A(2), 1), S(A(2), "a"), S(A(2), dim=()), S([1.0]), S(A(2), nonsense=1)]
 
@@ -585,7 +590,7 @@ _NO_SHIFTS = [S(A()), S(A(2), 1), S(A(2), "a"), S(A(2), dim=()), S([1.0]), S(A(2
     home="fft",
     samples=lambda: [*_SHIFTS, S(A(3, 2, layout="T"), dim=1)],
     refused=_NO_SHIFTS,
-    numpy={np.fft.fftshift: lambda x, axes=None: fftshift(x, axes)},
+    numpy={np.fft.fftshift: lambda x, axes=None: _numpy_shift(fftshift, x, axes)},
 )
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """A spectrum with the frequency 0 moved from the front to the middle, along `dim` (None: all axes).
@@ -602,7 +607,7 @@ def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     home="fft",
     samples=lambda: [*_SHIFTS, S(A(3, 2, layout="T"), dim=1)],
     refused=_NO_SHIFTS,
-    numpy={np.fft.ifftshift: lambda x, axes=None: ifftshift(x, axes)},
+    numpy={np.fft.ifftshift: lambda x, axes=None: _numpy_shift(ifftshift, x, axes)},
 )
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`."""

@@ -1,0 +1,259 @@
+"""NumPy's functions of Tensors follow NumPy where torch's function of that name means something else."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.autograd import gradcheck, gradgradcheck
+from pullback.tensor.dtypes import ALL
+from pullback.tensor.tensor import NUMPY
+
+A = np.array([[0.31, 0.92, 0.57], [0.73, 0.22, 0.43]])
+
+
+def compared(call: Callable[..., Any], *arrays: Any, forward: bool = True) -> None:
+    """Compare a call on Tensors with NumPy's on arrays: value, shape and dtype, then the derivatives of both orders."""
+    leaves = [pullback.tensor(a, requires_grad=np.asarray(a).dtype.kind in "fc") for a in arrays]
+    found, wanted = call(*leaves), call(*arrays)
+    assert isinstance(found, pullback.Tensor)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-12, atol=1e-15, strict=True)
+    if found.requires_grad and forward:
+        doubles = [t for t in leaves if t.requires_grad]
+        if all(t.dtype in (pullback.float64, pullback.complex128) for t in doubles):
+            assert gradcheck(call, leaves, check_forward_ad=True, check_batched_grad=True)
+            assert gradgradcheck(call, leaves)
+
+
+# Reductions over no axis ----------------------------------------------------------------------------------------------
+
+MORE: dict[Any, tuple[Any, ...]] = dict.fromkeys(
+    (np.quantile, np.nanquantile, np.percentile, np.nanpercentile), (0.5,)
+)  # the arguments between the array and the axis
+
+
+def reductions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Each function with a rule, or method `reduce` of a ufunc, that NumPy lets reduce an array over no axis."""
+    for key in NUMPY:
+        if isinstance(key, tuple) and key[1] == "reduce":
+            yield f"{key[0].__name__}.reduce", key
+        elif callable(key) and {"axis", "keepdims"} <= set(inspect.signature(key).parameters):
+            try:
+                key(A, *MORE.get(key, ()), axis=())
+            except (TypeError, ValueError):  # argmax, linalg.norm
+                continue
+            yield key.__name__, key
+
+
+REDUCTIONS = dict(reductions())
+
+
+def test_these_are_numpys_reductions() -> None:
+    assert {f.__name__ for f in (np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.ptp, np.nansum)} <= set(
+        REDUCTIONS
+    )
+    assert {"add.reduce", "multiply.reduce", "maximum.reduce", "minimum.reduce", "logaddexp.reduce"} <= set(REDUCTIONS)
+    assert {"average", "count_nonzero", "vector_norm", "nanmean", "nanmax", "nanvar", "median"} <= set(REDUCTIONS)
+
+
+@pytest.mark.parametrize("keep", [{}, {"keepdims": True}], ids=["", "keepdims"])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_a_reduction_over_no_axis_leaves_the_axes(name: str, keep: dict[str, Any]) -> None:
+    key = REDUCTIONS[name]
+    call = getattr(*key) if isinstance(key, tuple) else key
+
+    def reduced(x: Any) -> Any:
+        return call(x, *MORE.get(key, ()), axis=(), **keep)
+
+    compared(reduced, A)
+    compared(reduced, A[0, 0])
+    if name not in ("average", "median", "quantile", "percentile"):  # NumPy refuses no elements
+        compared(reduced, A[:, :0])
+    each = pullback.vmap(reduced)(pullback.tensor(A))
+    np.testing.assert_allclose(each.numpy(), reduced(A), rtol=1e-14)
+
+
+def test_weights_of_an_average_over_no_axis() -> None:
+    compared(lambda x, w: np.average(x, axis=(), weights=w), A, A + 1)
+    compared(lambda x: np.average(x, (), A + 1, True)[1], A)
+    compared(lambda w: np.average([1.0, 2.0], axis=(), weights=w), A[0, :2])
+
+
+def test_positions_of_the_axis() -> None:
+    compared(lambda x: np.sum(x, ()), A)
+    compared(lambda x: np.sum(a=x, axis=()), A)
+    compared(lambda x: np.add.reduce(x, ()), A)
+    compared(lambda x: np.sum(x, (), np.float64, keepdims=True), A)
+
+
+def test_torchs_functions_reduce_all_axes() -> None:
+    x = pullback.tensor(A)
+    for found in (x.sum(dim=()), pullback.sum(x, ()), x.mean(dim=()), pullback.linalg.vector_norm(x, dim=())):
+        assert found.shape == ()
+
+
+# Empty axes, 0-d tensors ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.roll(x, (), axis=()),
+        lambda x: np.roll(x, 1, axis=()),
+        lambda x: np.fft.fftshift(x, axes=()),
+        lambda x: np.fft.ifftshift(x, axes=()),
+        lambda x: np.squeeze(x, axis=()),
+        lambda x: np.expand_dims(x, ()),
+        lambda x: np.flip(x, ()),
+        lambda x: np.transpose(x[0, 0], ()),
+        lambda x: np.repeat(x[0, 0], 2, axis=0),
+        lambda x: np.repeat(x[0, 0], [3], axis=-1),
+        lambda x: np.repeat(x[0, 0], 2),
+        lambda x: np.roll(x[0, 0], 1),
+        np.imag,
+    ],
+)
+def test_empty_axes_and_single_numbers(call: Callable[..., Any]) -> None:
+    compared(call, A)
+
+
+def test_the_imaginary_part_of_integers_is_zero() -> None:
+    compared(np.imag, np.array([1, 2]))
+
+
+# Products of two dtypes -----------------------------------------------------------------------------------------------
+
+PRODUCTS = {
+    "dot": lambda a, b: np.dot(a, b.T),
+    "dot of vectors": lambda a, b: np.dot(a[0], b[1]),
+    "matmul": lambda a, b: np.matmul(a, b.T),
+    "linalg.matmul": lambda a, b: np.linalg.matmul(a, b.T),
+    "einsum": lambda a, b: np.einsum("ij,kj->ik", a, b),
+    "einsum by numbers": lambda a, b: np.einsum(a, [0, 1], b, [2, 1], [0, 2]),
+    "einsum without a result": lambda a, b: np.einsum(a, [0, 1], b, [2, 1]),
+    "tensordot": lambda a, b: np.tensordot(a, b, ([1], [1])),
+    "linalg.tensordot": lambda a, b: np.linalg.tensordot(a, b, axes=2),
+    "inner": np.inner,
+    "vdot": np.vdot,
+    "outer": np.outer,
+    "linalg.outer": lambda a, b: np.linalg.outer(a[0], b[0]),
+    "kron": np.kron,
+    "cross": np.cross,
+    "linalg.cross": np.linalg.cross,
+    "vecdot": np.vecdot,
+    "linalg.vecdot": np.linalg.vecdot,
+    "multi_dot": lambda a, b: np.linalg.multi_dot([a, b.T, a]),
+    "solve": lambda a, b: np.linalg.solve(a[:, :2] + 2 * np.eye(2, dtype=np.float32), b[:, :1]),
+    "lstsq": lambda a, b: np.linalg.lstsq(a.T, b[0], rcond=None)[0],
+    "tensorsolve": lambda a, b: np.linalg.tensorsolve(a[:, :2] + 2 * np.eye(2, dtype=np.float32), b[:, 0]),
+}
+
+
+@pytest.mark.parametrize("kind", ["f4", "i8", "c16"])
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_a_product_of_two_dtypes_is_in_the_one_they_promote_to(name: str, kind: str) -> None:
+    call, b = PRODUCTS[name], np.arange(1.0, 7.0).reshape(2, 3).astype(kind)
+    x, y = pullback.tensor(A, requires_grad=True), pullback.tensor(b, requires_grad=kind != "i8")
+    wanted = call(A, b)
+    for found in (call(x, y), call(x, b), call(A, y)):
+        assert isinstance(found, pullback.Tensor)
+        assert found.dtype.numpy == wanted.dtype
+        np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-12)
+    given = [t for t in (x, y) if t.requires_grad]
+    for t, g in zip(given, pullback.autograd.grad(call(x, y).abs().sum(), given), strict=True):
+        assert (g.dtype, g.shape) == (t.dtype, t.shape)
+    compared(call, A, b, forward=kind != "f4")
+
+
+def test_torchs_products_refuse_two_dtypes() -> None:
+    x, y = pullback.tensor(A), pullback.tensor(A.T, dtype=pullback.float32)
+    for call in (lambda: x @ y, lambda: pullback.matmul(x, y), lambda: pullback.einsum("ij,jk", x, y)):
+        with pytest.raises(RuntimeError, match="same dtype"):
+            call()
+
+
+def test_the_method_dot_names_the_products_of_matrices() -> None:
+    x = pullback.tensor(A)
+    with pytest.raises(RuntimeError, match=r"two 1-D tensors(.|\n)*@(.|\n)*np\.dot"):
+        x.dot(x.T)
+
+
+# dtypes, and the methods of arrays ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", ALL, ids=repr)
+def test_numpy_takes_a_dtype(d: pullback.dtype) -> None:
+    assert np.dtype(d) == d.numpy  # type: ignore[call-overload]
+    assert np.zeros(3, dtype=d).dtype == d.numpy  # type: ignore[call-overload]
+    assert np.ones(2).astype(d).dtype == d.numpy  # type: ignore[call-overload]
+    assert pullback.from_numpy(np.zeros(2, pullback.zeros(1, dtype=d).dtype)).dtype is d  # type: ignore[call-overload]
+
+
+def test_bfloat16_without_its_package_is_no_dtype_of_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pullback.bfloat16, "_numpy", None)
+    monkeypatch.setitem(sys.modules, "ml_dtypes", None)
+    assert not hasattr(pullback.bfloat16, "dtype")
+    with pytest.raises(TypeError, match="bfloat16"):
+        np.dtype(pullback.bfloat16)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="found dtype"):
+        pullback.add(pullback.ones(2), pullback.bfloat16)
+
+
+@pytest.mark.parametrize("d", [pullback.int64, pullback.float32, pullback.bool, pullback.complex64], ids=repr)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, d: x + d,
+        lambda x, d: d * x,
+        lambda x, d: pullback.roll(x, d),
+        lambda x, d: pullback.where(d, x, x),
+        lambda x, d: pullback.lerp(x, x, d),
+        lambda x, d: pullback.sum(x, d),
+        lambda x, d: pullback.full((2,), d),
+        lambda x, d: pullback.nn.functional.leaky_relu(x, d),
+        lambda x, d: pullback.result_type(x, d),
+        lambda x, d: x[d],
+        lambda x, d: x @ d,
+        lambda x, d: pullback.matmul(x, d),
+        lambda x, d: pullback.tensor(d),
+        lambda x, d: pullback.gather(x, 0, d),
+        lambda x, d: pullback.einsum("i,i", x, d),
+    ],
+)
+def test_a_dtype_is_not_taken_for_an_array(call: Callable[..., Any], d: pullback.dtype) -> None:
+    with pytest.raises((TypeError, IndexError, RuntimeError), match=r"dtype|found|operand|must be"):
+        call(pullback.ones(3), d)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, "float32", pullback.float32, np.dtype("f4")], ids=repr)
+def test_astype_converts(dtype: Any) -> None:
+    x = pullback.tensor(A, requires_grad=True)
+    found = x.astype(dtype)
+    assert found.dtype == pullback.float32
+    np.testing.assert_array_equal(found.detach().numpy(), A.astype(np.float32))
+    assert pullback.autograd.grad(found.sum(), x)[0].dtype == pullback.float64
+
+
+def test_astype_copies_as_numpy_does() -> None:
+    x = pullback.tensor(A)
+    assert x.astype(float, copy=False) is x
+    assert x.astype(float).data_ptr() != x.data_ptr()
+    assert x.astype(int).dtype == pullback.int64
+    with pytest.raises(TypeError, match=r"dtype"):
+        x.astype("nonsense")
+
+
+def test_copy_and_conjugate() -> None:
+    compared(lambda x: x.copy() * 2, A)
+    compared(lambda x: x.conjugate() * 2, A)
+    compared(lambda z: z.conjugate() * 2, A + 1j)
+    x = pullback.tensor(A)
+    y = x.copy()
+    y[0] = 0
+    np.testing.assert_array_equal(x.numpy(), A)
