@@ -97,7 +97,7 @@ def test_an_operation_that_is_entered_later_is_a_method_once_methods_are_entered
 # What rooms hand to each other ----------------------------------------------------------------------------------------
 
 # Tables that operations and classes enter themselves in when they are defined.
-TABLES = {"METHODS", "NAMES", "NUMPY", "PLAIN", "SAVED_NAMES", "SPELLINGS"}
+TABLES = {"INSTEAD", "METHODS", "NAMES", "NUMPY", "PLAIN", "SAVED_NAMES", "SPELLINGS"}
 # What a file gives its own functions.
 DOORS = {"errors.doors", "errors.named_constructor"}
 

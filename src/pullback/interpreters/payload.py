@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.protocol import full_name
 from ..tensor.tensor import Tensor
 
 Call = Callable[..., Any]
@@ -37,14 +38,8 @@ def name_of(function: Any) -> str:
     >>> name_of(np.add), name_of(np.add.reduce), name_of(np.linalg.solve), name_of(operator.getitem)
     ('numpy.add', 'numpy.add.reduce', 'numpy.linalg.solve', 'getitem')
     """
-    if isinstance(function, np.ufunc):
-        return f"{_home(function)}.{function.__name__}"
-    if isinstance(owner := getattr(function, "__self__", None), np.ufunc):
-        return f"{_home(owner)}.{owner.__name__}.{function.__name__}"
-    module = getattr(function, "__module__", None) or "numpy"
-    if module in ("_operator", __name__):
-        return str(function.__name__)
-    return f"{module.replace('numpy._core', 'numpy')}.{function.__name__}"
+    ours = getattr(function, "__module__", None) in ("_operator", __name__)
+    return str(function.__name__) if ours else full_name(function)
 
 
 def _dtype_or_value(value: Any) -> Any:
@@ -66,10 +61,6 @@ _QUESTIONS: dict[Any, Call] = {
 
 class NotConverted(TypeError):  # noqa: N818 - what happened
     """A payload was to be converted to an array."""
-
-
-def _home(ufunc: np.ufunc) -> str:
-    return "numpy" if hasattr(np, ufunc.__name__) else "scipy.special"
 
 
 class Payload(np.lib.mixins.NDArrayOperatorsMixin):

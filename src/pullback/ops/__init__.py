@@ -44,7 +44,7 @@ from .linalg import (
     spectral,
 )
 from .make import conversion, draws, from_data, of_size, random
-from .numpy import no_axes, reductions, shapes, ufuncs
+from .numpy import curves, no_axes, reductions, scipy_special, shapes, ufuncs, values
 from .products import contractions, distances, einsum, matmul, tensordot
 from .reduce import (
     counting,

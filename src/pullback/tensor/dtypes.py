@@ -32,7 +32,7 @@ class _ForNumPy:
     @property
     def __numpy_dtype__(self) -> np.dtype[Any]:
         try:
-            return self.numpy  # type: ignore[attr-defined, no-any-return]
+            return self.numpy  # type: ignore[attr-defined]
         except ImportError as error:
             raise AttributeError(str(error)) from None
 

@@ -24,6 +24,9 @@ NUMPY: dict[Any, Callable[..., Any]] = {}
 A method of a ufunc is entered as the pair of both, ``(np.add, "reduce")``, or for all of them as ``(None, "outer")``:
 that function takes the ufunc first. Functions of SciPy, which may not be installed, are named: "scipy.special.erf"."""
 
+INSTEAD: dict[Any, str] = {}
+"""For NumPy functions that are refused if a gradient would be lost: what to write instead. Keys as in `NUMPY`."""
+
 _WITHOUT = {
     "where": "take the result where it is wanted: numpy.where(condition, numpy.{}(t), other)",
     "dtype": "convert the operands or the result with .to(dtype)",
@@ -31,37 +34,62 @@ _WITHOUT = {
 }
 
 
+def full_name(function: Any) -> str:
+    """The name of a function of NumPy or SciPy with its module, as errors show it.
+
+    >>> full_name(np.add), full_name(np.add.reduce), full_name(np.linalg.solve)
+    ('numpy.add', 'numpy.add.reduce', 'numpy.linalg.solve')
+    """
+    if isinstance(owner := getattr(function, "__self__", None), np.ufunc):
+        return f"{full_name(owner)}.{function.__name__}"
+    name = function.__name__
+    if not isinstance(function, np.ufunc):
+        module = getattr(function, "__module__", None) or "numpy"
+        return f"{module.replace('numpy._core', 'numpy')}.{name}"
+    if getattr(np, name, None) is function:
+        return f"numpy.{name}"
+    return f"scipy.special.{name}" if _of_scipy(function) else str(name)
+
+
+def _of_scipy(ufunc: Any) -> bool:
+    """Whether it is a ufunc of scipy.special, perhaps one that only a function of it calls (zeta: _zeta)."""
+    special = sys.modules.get("scipy.special")
+    return any(getattr(home, ufunc.__name__, None) is ufunc for home in (special, getattr(special, "_ufuncs", None)))
+
+
 def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
     """The function for a ufunc or a ufunc's method, or None; TypeError for arguments that it does not take."""
     if method != "__call__":
         whole = NUMPY.get((None, method))
         return NUMPY.get((ufunc, method)) if whole is None else functools.partial(whole, ufunc)
-    rule, name = NUMPY.get(ufunc), ufunc.__name__
-    if rule is None and getattr(sys.modules.get("scipy.special"), name, None) is ufunc:
-        rule = NUMPY.get(f"scipy.special.{name}")
+    rule = NUMPY.get(ufunc)
+    if rule is None and _of_scipy(ufunc):
+        rule = NUMPY.get(f"scipy.special.{ufunc.__name__}")
     for argument in kwargs.keys() & _WITHOUT.keys() if rule is not None else ():
         raise TypeError(
-            f"numpy.{name}(): the argument {argument}= is not supported for a Tensor.\n"
-            f"  What to do: {_WITHOUT[argument].format(name)}."
+            f"{full_name(ufunc)}(): the argument {argument}= is not supported for a Tensor.\n"
+            f"  What to do: {_WITHOUT[argument].format(ufunc.__name__)}."
         )
     return rule
 
 
-def without_rule(tensor: Any, call: Any, name: str, args: Any, kwargs: Any) -> Any:
+def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
     """Call a NumPy function without a rule on the payloads; refuse it if a gradient would be lost."""
 
     def payload(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
             return type(value)(payload(v) for v in value)
         if isinstance(value, tensor) and value._requires_grad and thread.modes.grad_enabled:
+            name = full_name(function)
+            instead = INSTEAD.get(function) or INSTEAD.get(name) or "write it with functions that have one"
             raise TypeError(
                 f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
-                "  What to do: write it with functions that have one, wrap it as a pullback.autograd.Function, or call "
-                "it on t.detach().numpy() if no gradient is wanted."
+                f"  What to do: {instead}, wrap it as a pullback.autograd.Function, or call it on t.detach().numpy() "
+                "if no gradient is wanted."
             )
         return value._data if isinstance(value, tensor) else value
 
-    return call(*[payload(a) for a in args], **{k: payload(v) for k, v in kwargs.items()})
+    return function(*[payload(a) for a in args], **{k: payload(v) for k, v in kwargs.items()})
 
 
 # Functions of arrays alone --------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_w
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import rule_of, without_rule
+from .protocol import full_name, rule_of, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -488,23 +488,17 @@ class Tensor(Methods):
         out = kwargs.get("out", ())
         if any(isinstance(t, Tensor) for t in out) or (out and any(_is_recorded(t) for t in inputs)):
             raise TypeError(
-                f"numpy.{ufunc.__name__}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
+                f"{full_name(ufunc)}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
                 "  What to do: write the operation without out= (a += t becomes a = a + t), or use t.detach().numpy()."
             )
         rule = None if out else rule_of(ufunc, method, kwargs)
         if rule is not None:
             return rule(*inputs, **kwargs)
-        call = getattr(ufunc, method)
-        return without_rule(
-            Tensor, call, f"numpy.{ufunc.__name__}" + f".{method}" * (method != "__call__"), inputs, kwargs
-        )
+        return without_rule(Tensor, ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         rule = NUMPY.get(func)
-        if rule is not None:
-            return rule(*args, **kwargs)
-        module = (getattr(func, "__module__", None) or "numpy").replace("numpy._core", "numpy")
-        return without_rule(Tensor, func, f"{module}.{func.__name__}", args, kwargs)
+        return without_rule(Tensor, func, args, kwargs) if rule is None else rule(*args, **kwargs)
 
 
 def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:

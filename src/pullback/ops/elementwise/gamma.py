@@ -211,7 +211,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return total + p * (p - 1) / 4 * math.log(math.pi)
 
 
-def _no_derivative(name: str, argument: str) -> Any:
+def no_derivative(name: str, argument: str) -> Any:
+    """Refuse to differentiate an operation by one of its arguments."""
     raise NotImplementedError(
         errors.message(
             f"the derivative for {name}() by {argument} is not implemented",
@@ -246,7 +247,7 @@ def _incomplete(name: str, function: str, words: str, rule: Any) -> Operation:
         f"{words}; no derivative by `input`.",
         also=f"special.{function}",
         numpy={f"scipy.special.{function}": lambda a, x: entered(a, x)},
-        input=lambda g: _no_derivative(name, "input"),
+        input=lambda g: no_derivative(name, "input"),
         other=rule,
         samples=lambda: [*pairs("positive"), *_POSITIVE],
         kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],
@@ -273,7 +274,8 @@ zeta: Operation = elementwise(
     "The Hurwitz zeta function, the sum of ``(k + other) ** -input`` over k from 0; no derivative by `input`.",
     home="special",
     floats=True,
-    input=lambda g: _no_derivative("zeta", "input"),
+    numpy={"scipy.special._zeta": lambda x, q: zeta(x, q)},
+    input=lambda g: no_derivative("zeta", "input"),
     other=lambda g, input, other: g * (-input * on(zeta, _beside(input, other) + 1, other)),
     samples=lambda: [
         *pairs("above one", "positive"),

@@ -335,7 +335,8 @@ def _dotted(x: Any, y: Any, dim: int) -> Tensor:
 
 
 def _numpy_vecdot(x1: Any, x2: Any, axis: int = -1) -> Any:
-    a, b = (np.moveaxis(x, axis, -1) for x in alike(x1, x2))
+    given: list[Any] = alike(x1, x2)
+    a, b = (np.moveaxis(x, axis, -1) for x in given)
     return _dotted(np.conj(a), b, -1)
 
 

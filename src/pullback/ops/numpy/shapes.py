@@ -194,7 +194,7 @@ def _refused(function: Callable[..., Any], instead: str) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         if args and not isinstance(args[0], Tensor):
-            return without_rule(Tensor, function, f"numpy.{function.__name__}", args, kwargs)
+            return without_rule(Tensor, function, args, kwargs)
         raise TypeError(
             f"numpy.{function.__name__}(): a Tensor cannot be written to by NumPy, which does not record it.\n"
             f"  What to do: write {instead}."
