@@ -150,6 +150,8 @@ class Methods:
         """The inverse of the hyperbolic sine."""
     def asinh_(self, *, out: Any = ...) -> Tensor:
         """`asinh`, written into this tensor, which is returned."""
+    def astype(self, dtype: Any, *, copy: Any = ...) -> Any:
+        """The elements in another dtype, as of NumPy's arrays: a copy, unless `copy` is False and the dtype is the same."""
     def atan(self, *, out: Any = ...) -> Tensor:
         """The inverse of the tangent, from -pi/2 to pi/2."""
     def atan2(self, other: Any, *, out: Any = ...) -> Tensor:
@@ -256,8 +258,12 @@ class Methods:
         """The complex conjugate, as `conj`."""
     def conj_physical_(self) -> Tensor:
         """`conj_physical`, written into this tensor, which is returned."""
+    def conjugate(self) -> Any:
+        """The complex conjugate, as of NumPy's arrays: `conj`."""
     def contiguous(self, memory_format: Any = ..., *, out: Any = ...) -> Tensor:
         """The tensor itself if it is contiguous (in the `memory_format`, if one is given), otherwise a contiguous copy."""
+    def copy(self) -> Any:
+        """A copy in new memory, as of NumPy's arrays: `clone`."""
     def copy_(self, src: Any, non_blocking: Any = ...) -> Any:
         """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`."""
     def copysign(self, other: Any, *, out: Any = ...) -> Tensor:
