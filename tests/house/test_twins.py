@@ -153,6 +153,9 @@ _OF_NUMPY = {
     "_partition": "numpy.partition",
     "_argpartition": "numpy.argpartition",
     "_first_places": "numpy.unique with return_index=True",
+    "_convolved": "numpy.convolve and correlate",
+    "_gammasgn": "scipy.special.gammasgn",
+    **{name: "the ufunc of scipy.special" for name in TABLE if name.startswith("_scipy_")},
 }
 
 KEPT = {**_SHARED, **_CHOSEN, **_FINISHED, **_IN_RULES, **_OF_NUMPY}

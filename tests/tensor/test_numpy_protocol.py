@@ -262,9 +262,7 @@ def test_every_function_with_a_rule_is_among_these(monkeypatch: pytest.MonkeyPat
         run(code, x, y)
     for code in curves.CURVES:
         run(code, pullback.tensor(curves.A), pullback.tensor(curves.B))
-    of_scipy = {
-        function for function in NUMPY if isinstance(function, str)
-    }  # tested in tests/ops/test_scipy_special.py
+    of_scipy = {key for key in NUMPY if isinstance(key, str)}  # tested in tests/ops/test_scipy_special.py
     assert set(NUMPY) - asked - of_scipy - {*BY_VALUE, *BY_SHAPE} <= {
         np.imag,
         np.shape,

@@ -94,7 +94,7 @@ def chosen(matrix: Any, by: str) -> Colours:
     rows, cols = matrix.shape
     transposed = matrix.T.tocsr()
     wide, high = widest(matrix), widest(transposed)
-    found = []
+    found: list[Colours] = []
     sides = ("columns", "rows") if wide <= high else ("rows", "columns")
     for side, least in zip(sides, sorted((wide, high)), strict=True):
         fewer = not found or least < count(found[0].columns) + count(found[0].rows)
