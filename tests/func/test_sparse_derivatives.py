@@ -19,7 +19,7 @@ from pullback import func
 from pullback.autograd import Function
 from pullback.func import sparse
 from pullback.func.sparse import colouring, spy
-from pullback.func.sparse.plan import Plan
+from pullback.func.sparse.sparse_plan import Plan
 
 pytest.importorskip("scipy")
 

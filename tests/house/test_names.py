@@ -73,6 +73,11 @@ OF_OTHERS = {"erf", "erfc", "expit", "gammaln", "lgamma"}
 OF_NUMPY = {name for name in np.__all__ if callable(f := getattr(np, name)) and not isinstance(f, type)}
 
 
+# The one file of `interpreters/` that knows functions of NumPy, and what they call their arguments.
+RULES = "interpreters/pattern_rules.py"
+OF_ARGUMENTS = {"axis", "dtype", "indices"}
+
+
 def _constants(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The words of string constants that could be names, each with its line."""
     attributes: set[int] = set()
@@ -110,6 +115,8 @@ def found_in(source: str, path: str) -> list[str]:
         elif path.startswith("compile/"):
             if word in OPERATIONS | OF_NUMPY and word not in OF_COMPILE:
                 problems.append(f"{place} a function's name: make what is true of it a fact in {STEPS}")
+        elif path == RULES and (word in OF_NUMPY or hasattr(np.fft, word) or word in OF_ARGUMENTS):
+            continue
         elif word in OPERATIONS:
             problems.append(f"{place} an operation: make what is true of it a fact of its entry (`About`)")
         elif word in ARGUMENTS:
@@ -169,6 +176,12 @@ def test_a_planted_name_is_found(path: str, fault: str) -> None:
 @pytest.mark.parametrize("path", ["compile/trace/symbols.py", "compile/plan/fuse.py", "compile/backends/c_steps.py"])
 def test_a_planted_name_is_found_in_compile(path: str, fault: str) -> None:
     assert found_in(fault, path)
+
+
+def test_an_operation_that_is_no_function_of_numpy_is_found_in_the_rules_of_patterns() -> None:
+    assert found_in('RULES = {"softmax": 1}', RULES)
+    assert found_in('keep = given.get("keepdim")', RULES)
+    assert not found_in('RULES = {"where": 1}', RULES)
 
 
 def test_an_operation_that_is_no_function_of_numpy_is_found_in_the_table_of_functions() -> None:

@@ -147,6 +147,7 @@ def test_what_is_offered_torch_has_too_but_for_names_of_our_own(path: str) -> No
             "compile",
             "inspect",
             "interpreters",
+            "func.sparse",
             "autograd.anomaly",
             "optim.adafactor",
             "optim.muon",

@@ -52,6 +52,7 @@ PUBLIC = [
     "cuda",
     "fft",
     "func",
+    "func.sparse",
     "inspect",
     "interpreters",
     "linalg",

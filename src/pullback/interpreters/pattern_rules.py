@@ -418,7 +418,7 @@ def converting(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
 
 
 def reading_bytes(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
-    """``a.view(dtype)``, of which a copy is made: several elements may share one, or be the parts of one."""
+    """``a.view(dtype)``, copied: several elements may share one, or be the parts of one."""
     source = args[0]
     found = np.copy(function(*opened(args), **kwargs))
     parts = found.size // max(source.size, 1)

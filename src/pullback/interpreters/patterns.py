@@ -274,7 +274,7 @@ def spread(p: Pattern, shape: tuple[int, ...]) -> Rows:
 
 
 def everything(p: Pattern, count: int) -> Rows:
-    """Rows each of which is the union of all."""
+    """As many rows, all of them the union of all."""
     if p.rows is None:
         return None
     found = np.unique(p.rows.indices)

@@ -22,7 +22,7 @@ from ..forward import jvp
 from ..reverse import grad, vjp
 from . import colouring
 from .colouring import Colours
-from .plan import HESSIAN, JACOBIAN, Plan, Sparsity
+from .sparse_plan import HESSIAN, JACOBIAN, Plan, Sparsity
 
 Function = Callable[[Tensor], Any]
 

@@ -17,7 +17,7 @@ from ..forward import jvp
 from ..reverse import grad, vjp
 from ..vectorize import vmap
 from .detection import Function, check_input, hessian_plan, jacobian_plan, one_number, one_result
-from .plan import HESSIAN, JACOBIAN, Plan
+from .sparse_plan import HESSIAN, JACOBIAN, Plan
 
 Array = np.ndarray[Any, Any]
 

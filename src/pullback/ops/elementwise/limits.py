@@ -379,7 +379,8 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None and y is None:
         return where(condition)
     if not isinstance(condition, Tensor):
-        condition = wrap(condition if is_payload(condition) else np.asarray(condition))
+        array = condition if is_payload(condition) else np.asarray(condition)
+        condition = wrap(array.astype(bool, copy=False))
     return where(condition if condition.dtype == bool else condition != 0, x, y)
 
 
