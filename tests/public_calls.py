@@ -474,7 +474,7 @@ autograd.SavedTensor autograd.forward_ad.UnpackedDualTensor autograd.function.In
 autograd.function.NestedIOFunction autograd.graph.GradientEdge compile.Compiled dtype inspect.Explanation inspect.Graph
 inspect.GraphMemory inspect.Timeline interpreters.Payload layout linalg.LinAlgError memory_format
 nn.utils.rnn.PackedSequence optim.lr_scheduler.LRScheduler overrides.BaseTorchFunctionMode
-overrides.TorchFunctionMode sparse.SparseTensor
+func.sparse.Plan func.sparse.Sparsity overrides.TorchFunctionMode sparse.SparseTensor
 testing.Audit testing.Code testing.Finding testing.Line utils.checkpoint.CheckpointError
 utils.checkpoint.CheckpointFunction utils.checkpoint.CheckpointPolicy utils.checkpoint.GraphExecGroup
 utils.data.Dataset utils.data.IterableDataset utils.data.Sampler utils.hooks.RemovableHandle

@@ -24,7 +24,7 @@ pytest.importorskip("scipy")
 
 
 def inputs(*shape: int) -> Pattern:
-    """A pattern of inputs, each of which is one."""
+    """A pattern of as many inputs, each one an element."""
     run = Run(int(np.prod(shape)), RULES)
     return run.inputs(np.random.default_rng(0).normal(size=shape))
 
