@@ -90,7 +90,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final"):
         return error
-    values = [a for a in args if hasattr(a, "shape") or isinstance(a, (int, float, complex, tuple, list))]
+    values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
     if isinstance(error, np.exceptions.AxisError):
@@ -111,7 +111,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     if isinstance(error, (IndexError, NotImplementedError, RuntimeError)):
         return error
     if isinstance(error, TypeError):
-        kinds = {a.dtype.kind for a in values if hasattr(a, "shape")}
+        kinds = {a.dtype.kind for a in values if hasattr(a, "size")}
         if "boolean" in str(error) or ("loop" in str(error) and "b" in kinds):
             which = _OF_BOOLS.get(name, f"{name}() is not supported on a bool tensor: {error}")
             return RuntimeError(f"{which}\n  The arguments of {name}() were: {found}.")
@@ -122,7 +122,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         return LinAlgError(f"{name}(): {error}\n  The arguments were: {found}.")
     text = str(error)
     if "broadcast" in text:
-        shapes = [tuple(a.shape) for a in values if hasattr(a, "shape")]
+        shapes = [tuple(a.shape) for a in values if hasattr(a, "size")]
         text = broadcast_message(shapes) or text
     return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")
 

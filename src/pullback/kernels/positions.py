@@ -50,7 +50,7 @@ def positions(
     outside: the error for a position that is too large, or negative. negative: allow negative positions, counted from
     the end. wrong: the error for an array of any other dtype.
     """
-    if not hasattr(index, "shape"):
+    if not hasattr(index, "size"):
         raise TypeError(
             errors.message(f"{name}()", expected="index to be an integer Tensor", found=errors.describe(index))
         )

@@ -45,14 +45,14 @@ def _is_whole(value: Any) -> bool:
     """Whether it is an integer, or a tensor or an array of one."""
     data = getattr(value, "_data", value)
     return not isinstance(value, bool) and (
-        data.dtype.kind in "iu" if hasattr(data, "shape") else hasattr(value, "__index__")
+        data.dtype.kind in "iu" if hasattr(data, "size") else hasattr(value, "__index__")
     )
 
 
 def _is_real(value: Any) -> bool:
     """Whether it is a real number, or a tensor or an array without axes."""
     data = getattr(value, "_data", value)
-    if hasattr(data, "shape"):
+    if hasattr(data, "size"):
         return data.dtype.kind in "biufV" and not data.shape
     return hasattr(value, "__float__")
 

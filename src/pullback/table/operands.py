@@ -49,7 +49,7 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
         )
     found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]
     for p in found:
-        if not hasattr(p, "shape") and not isinstance(p, (bool, int, float, complex)):
+        if not hasattr(p, "size") and not isinstance(p, (bool, int, float, complex)):
             raise TypeError(
                 errors.message(
                     f"{op.name}()",
@@ -136,7 +136,7 @@ def refuse_infinite(value: Any, found: Any) -> None:
 
 def cast(p: Any, dtype: np.dtype[Any]) -> Any:
     """A payload or a number as an operand of `dtype`."""
-    if not hasattr(p, "shape"):
+    if not hasattr(p, "size"):
         p = np.asarray(p)
     return p if p.dtype == dtype else converted(p, dtype)
 
@@ -153,7 +153,7 @@ def converted(p: Any, dtype: Any) -> Any:
 
 def need(name: str, kinds: str, value: Any) -> Any:
     """Return the value (a payload or a number); NotImplementedError if its dtype is not of one of these kinds."""
-    if hasattr(value, "shape") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
+    if hasattr(value, "size") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
         expected, do = _EXPECTED[kinds]
         raise NotImplementedError(
             errors.message(
@@ -168,7 +168,7 @@ def need(name: str, kinds: str, value: Any) -> Any:
 
 def need_both(name: str, kinds: str, input: Any, other: Any) -> tuple[Any, Any]:
     """`need` for two operands, which have the same dtype unless one is a number."""
-    need(name, kinds, input if hasattr(input, "shape") else other)
+    need(name, kinds, input if hasattr(input, "size") else other)
     return input, other
 
 
@@ -197,7 +197,7 @@ def number_of(value: Any) -> Any:
 
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:
     """Return both operands of a division; RuntimeError if integers would be divided by 0."""
-    if hasattr(other, "shape") and other.dtype.kind in "iu" and not np.all(other):
+    if hasattr(other, "size") and other.dtype.kind in "iu" and not np.all(other):
         raise RuntimeError("ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float().")
     return input, other
 
@@ -245,7 +245,7 @@ def data_of(value: Any) -> Any:
 def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
     """Refuse all but tensors of a floating point or complex dtype that LAPACK has or, with `half`, of 16 bits."""
     data = data_of(value)
-    if not hasattr(data, "shape"):
+    if not hasattr(data, "size"):
         raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))
     if data.dtype.kind not in "fcV":
         raise NotImplementedError(

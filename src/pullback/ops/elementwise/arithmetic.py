@@ -395,9 +395,9 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
     """``input + weight * (end - input)``; exactly `input` and `end` at the weights 0 and 1."""
     need("lerp", "fc", input)
     for value in (end, weight):
-        if not (hasattr(value, "shape") or (is_number(value) and value is weight)):
+        if not (hasattr(value, "size") or (is_number(value) and value is weight)):
             raise TypeError(errors.message("lerp()", expected="tensors", found=errors.describe(value)))
-        if hasattr(value, "shape") and value.dtype != input.dtype:
+        if hasattr(value, "size") and value.dtype != input.dtype:
             raise RuntimeError(
                 errors.message(
                     f"lerp(): expected dtype {input.dtype} for all operands",

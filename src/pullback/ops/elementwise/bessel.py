@@ -49,7 +49,7 @@ def scipy_special(name: str) -> Any:
 
 def by_scipy(name: str, function: str, *args: Any) -> Any:
     """SciPy's `function` of floating point payloads of one dtype, in that dtype. name: the operation."""
-    first = need(name, FLOATS, next(a for a in args if hasattr(a, "shape")))
+    first = need(name, FLOATS, next(a for a in args if hasattr(a, "size")))
     if len(args) > 1:
         args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
     return writable(scipy_special(function)(*args)).astype(first.dtype, copy=False)

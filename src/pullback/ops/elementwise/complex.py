@@ -180,7 +180,7 @@ _NO_PARTS = [
 
 def _check_parts(name: str, *parts: Any) -> None:
     for part in parts:
-        if not hasattr(part, "shape"):
+        if not hasattr(part, "size"):
             raise TypeError(errors.message(f"{name}()", expected="two Tensors", found=errors.describe(part)))
     first, second = (dtypes.to_numpy(part.dtype) for part in parts)
     if first != second or first.char not in "fd":

@@ -423,7 +423,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
     ],
 )
 def _where(condition: Any, input: Any, other: Any) -> Any:
-    if not hasattr(condition, "shape"):
+    if not hasattr(condition, "size"):
         raise TypeError(
             errors.message("where()", expected="condition to be a bool Tensor", found=errors.describe(condition))
         )

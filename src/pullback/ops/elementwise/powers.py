@@ -89,7 +89,7 @@ def _refuse_exponent(place: int, value: int, dtype: np.dtype[Any]) -> None:
 
 
 def _power(input: Any, other: Any) -> Any:
-    if not hasattr(input, "shape"):
+    if not hasattr(input, "size"):
         return np.power(input, other)
     need("pow", NUMBERS, input)
     if input.dtype.kind in "fcV":

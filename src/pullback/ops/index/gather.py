@@ -379,7 +379,7 @@ def masked_select(input: Any, mask: Any) -> Any:
     >>> pullback.masked_select(x, x > 1)
     tensor([3, 2])
     """
-    if not hasattr(mask, "shape"):
+    if not hasattr(mask, "size"):
         raise TypeError(
             errors.message("masked_select()", expected="mask to be a bool Tensor", found=errors.describe(mask))
         )

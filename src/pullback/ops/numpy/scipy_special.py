@@ -48,7 +48,7 @@ def _floating(*args: Any) -> list[Any]:
 
 def _value(name: str, kinds: str, *args: Any) -> Any:
     """SciPy's value, in the dtype of the arrays among the arguments."""
-    dtypes = [need(f"scipy.special.{name}", kinds, a).dtype for a in args if hasattr(a, "shape")]
+    dtypes = [need(f"scipy.special.{name}", kinds, a).dtype for a in args if hasattr(a, "size")]
     found = writable(getattr(sp, name)(*args))
     return found if found.dtype.kind == "c" else found.astype(np.result_type(*dtypes), copy=False)
 

@@ -86,7 +86,7 @@ def _product_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[st
 
 def _product(input: Any, other: Any) -> Any:
     for value in (input, other):
-        if not hasattr(value, "shape"):
+        if not hasattr(value, "size"):
             raise TypeError(errors.message("matmul()", expected="two Tensors", found=errors.describe(value)))
     if input.ndim == 0 or other.ndim == 0:
         raise RuntimeError(

@@ -399,7 +399,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         )
     if weights is None:
         return np.bincount(input, minlength=minlength)
-    if not hasattr(weights, "shape"):
+    if not hasattr(weights, "size"):
         raise TypeError(errors.message("bincount()", expected="weights to be a Tensor", found=errors.describe(weights)))
     if weights.shape != input.shape or weights.dtype.kind == "c":
         raise RuntimeError(
