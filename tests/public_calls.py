@@ -11,6 +11,7 @@ import ast
 import functools
 import importlib
 import inspect
+import io
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -523,9 +524,11 @@ def _subclass(names: Names) -> Any:
     return names.lib.ones(2, 3).as_subclass(Marked)
 
 
-def _file(names: Names) -> str:
-    names.lib.save({"a": names["x"]}, "saved.pt")
-    return "saved.pt"
+def _file(names: Names) -> io.BytesIO:
+    file = io.BytesIO()
+    names.lib.save({"a": names["x"]}, file)
+    file.seek(0)
+    return file
 
 
 def _in_a_level(name: str) -> Callable[[Names], Callable[..., Any]]:
