@@ -473,7 +473,7 @@ NOT_CALLED = """
 autograd.AccumulateGrad autograd.FunctionCtx autograd.Function autograd.GradcheckError autograd.Node
 autograd.SavedTensor autograd.forward_ad.UnpackedDualTensor autograd.function.InplaceFunction
 autograd.function.NestedIOFunction autograd.graph.GradientEdge compile.Compiled dtype inspect.Explanation inspect.Graph
-inspect.GraphMemory inspect.Timeline interpreters.Payload layout linalg.LinAlgError memory_format
+inspect.GraphMemory inspect.Timeline interpreters.Payload interpreters.each layout linalg.LinAlgError memory_format
 nn.utils.rnn.PackedSequence optim.lr_scheduler.LRScheduler overrides.BaseTorchFunctionMode
 func.sparse.Plan func.sparse.Sparsity overrides.TorchFunctionMode sparse.SparseTensor
 testing.Audit testing.Code testing.Finding testing.Line utils.checkpoint.CheckpointError

@@ -88,7 +88,7 @@ def final(error: Exception) -> Exception:
 
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
-    if vars(error).get("final"):
+    if vars(error).get("final") or _of_the_user(error):
         return error
     values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
@@ -268,6 +268,16 @@ def _raised_here(error: Exception) -> bool:
             return False
         place = place.tb_next
     return True
+
+
+def _of_the_user(error: Exception) -> bool:
+    """Whether code outside of this package and of NumPy raised an error, as a payload of a user's own may."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None or place.tb_frame.f_code.co_filename.startswith(_PLACES):
+        return False
+    return _stated(error) or isinstance(error, (KeyError, AttributeError, NameError, RecursionError))
 
 
 def _stated(error: Exception) -> bool:

@@ -356,3 +356,39 @@ def test_a_write_into_a_part_reaches_a_payload_whose_parts_are_copies(write: Any
         write(x, made)
         found.append(x.tolist())
     assert found[0] == found[1] != np.arange(6.0).reshape(2, 3).tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "returned", "said"),
+    [
+        ("cos", None, r"for numpy.cos: expected to return an object of shape \[3\], found NoneType"),
+        ("cos", 1.5, r"found float"),
+        ("cos", np.zeros(1), r"found ndarray of shape \[1\]"),
+        ("cos", (np.zeros(3), np.zeros(3)), "found tuple"),
+        ("setitem", np.zeros(3), "to write into its first argument, and to return None"),
+        ("sum", None, "to return the result, or NotImplemented"),
+    ],
+)
+def test_what_cannot_be_the_result_is_refused(name: str, returned: Any, said: str) -> None:
+    class Wrong(Copying):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            return returned if function.__name__ == name else super().carry(function, args, kwargs)
+
+    x = pullback.tensor(Wrong(np.zeros(3)), requires_grad=True)
+    uses = {"setitem": lambda: x.detach().fill_(1), "sum": x.sum, "cos": lambda: x.sin().sum().backward()}
+    with pytest.raises(TypeError, match=said):
+        uses[name]()
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, AttributeError, RuntimeError, ZeroDivisionError])
+def test_an_error_of_a_payload_is_the_users(error: type[Exception]) -> None:
+    class Failing(Copying):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            raise error("of mine")
+
+    x = pullback.tensor(Failing(np.zeros(3)))
+    with pytest.raises(error, match="of mine") as caught:
+        x.sin()
+    assert caught.traceback[-1].name == "carry"
+    with pytest.raises(error, match=r"^'?of mine'?$"):
+        x.sum()

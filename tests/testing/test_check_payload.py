@@ -54,13 +54,13 @@ def each(found: Any, cls: Any) -> Any:
     return cls(found.array) if isinstance(found, Boxed) else found
 
 
-def faulty(change: Any) -> Any:
-    """A class whose results of `np.sin` are changed."""
+def faulty(change: Any, function_of: Any = np.sin) -> Any:
+    """A class whose results of a function are changed."""
 
     class Faulty(Boxed):
         def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
             found = each(super().carry(function, args, kwargs), Faulty)
-            return change(found) if function is np.sin else found
+            return change(found) if function is function_of else found
 
     return Faulty
 
@@ -78,11 +78,16 @@ def lying(found: Any) -> Any:
         (lambda found: type(found)(found.array * 2), "other values than on arrays"),
         (lambda found: type(found)(found.array.astype(np.float32)), "a result is of float32[], expected float64[]"),
         (lambda found: found.array, "a result is a ndarray, not a Faulty"),
-        (lying, "a result is of float64[7], expected float64[]"),
     ],
 )
 def test_a_wrong_result_is_found(change: Any, said: str) -> None:
     assert status(faulty(change), "sin") == (WRONG, said)
+
+
+def test_a_wrong_shape_is_found() -> None:
+    """Of an elementwise function, each call finds it; of others, this check."""
+    assert status(faulty(lying), "sin")[0] == REFUSED
+    assert status(faulty(lying, np.sum), "sum") == (WRONG, "a result is of float64[7], expected float64[]")
 
 
 def test_a_wrong_gradient_is_found() -> None:

@@ -59,8 +59,40 @@ _QUESTIONS: dict[Any, Call] = {
 """Functions about shapes and dtypes, which need no computation: a class does not carry them."""
 
 
+def each(change: Call, value: Any) -> Any:
+    """A value, or those in a list, a tuple or a dict, changed: for the arguments and the results of `Payload.carry`.
+
+    Tuples of settings keep their class.
+
+    >>> each(lambda v: v * 2, (1, [2, {"axis": 3}]))
+    (2, [4, {'axis': 6}])
+    """
+    if isinstance(value, (list, tuple)):
+        parts = [each(change, part) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    if isinstance(value, dict):
+        return {key: each(change, part) for key, part in value.items()}
+    return change(value)
+
+
 class NotConverted(TypeError):  # noqa: N818 - what happened
     """A payload was to be converted to an array."""
+
+
+_FUNCTION = type(np.sum)
+_WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal}
+_REDUCING = ("reduce", "accumulate", "outer")
+
+
+def _gives(function: Call) -> bool:
+    """Whether a function that is neither a ufunc nor one of this package has a result."""
+    return function.__name__ in _REDUCING or (isinstance(function, _FUNCTION) and function not in _WRITING)
+
+
+def _told(found: Any) -> str:
+    """The result of a `carry`, as an error shows it."""
+    shape = getattr(found, "shape", None)
+    return type(found).__name__ + ("" if shape is None else f" of shape {list(shape)}")
 
 
 class Payload(np.lib.mixins.NDArrayOperatorsMixin):
@@ -70,7 +102,8 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
     function of this package that works on arrays alone, and `operator.getitem`, `operator.setitem`, `astype` and `view`
     for these methods; the operators and the other methods of arrays come down to NumPy's functions. It returns the
     result, an object of the class where an array would come out, or ``NotImplemented``: then the operation is refused
-    with a TypeError that names the function.
+    with a TypeError that names the function. For `operator.setitem` it writes, and returns None. `each` opens the
+    objects in nested arguments. An error that `carry` raises reaches the caller as it is.
 
     ``out=`` is honoured by writing the result with `operator.setitem`; an ``out=`` that is an array is refused, for it
     cannot hold the result. An object is never converted to an array by itself (``__array__`` raises). Code that looks
@@ -171,12 +204,35 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
                     do="return its result from carry(), or leave out the operation",
                 )
             )
+        self._check(function, args, found)
         if not targets:
             return found
         for target, value in zip(targets, found if isinstance(found, tuple) else (found,), strict=True):
             if target is not None:
                 target[...] = value
         return targets if len(targets) > 1 else targets[0]
+
+    def _check(self, function: Call, args: tuple[Any, ...], found: Any) -> None:
+        """TypeError if `carry` returned what cannot be the result."""
+        wrong = ""
+        if function is operator.setitem:
+            if found is not None:
+                wrong = "to write into its first argument, and to return None"
+        elif isinstance(function, np.ufunc):
+            if function.signature is None:
+                shape = np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))
+                parts = found if isinstance(found, tuple) else (found,)
+                if len(parts) != function.nout or any(getattr(part, "shape", None) != shape for part in parts):
+                    wrong = f"{function.nout} results of shape {list(shape)}" if function.nout > 1 else ""
+                    wrong = wrong or f"to return an object of shape {list(shape)}"
+        elif found is None and _gives(function):
+            wrong = "to return the result, or NotImplemented"
+        if wrong:
+            raise TypeError(
+                errors.message(
+                    f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=_told(found)
+                )
+            )
 
     def _not_into(self, function: Call, target: Any) -> TypeError:
         return TypeError(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...interpreters.payload import Payload
+from ...interpreters.payload import Payload, each
 from .carrying import CARRIED, INTERPRETERS, check_interpreter, check_payload, entries
 
 
@@ -40,7 +40,7 @@ class Boxed(Payload):
         return self.array
 
     def carry(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return _each(_boxed, function(*_each(_opened, args), **_each(_opened, kwargs)))
+        return each(_boxed, function(*each(_opened, args), **each(_opened, kwargs)))
 
 
 def _boxed(value: Any) -> Any:
@@ -49,16 +49,6 @@ def _boxed(value: Any) -> Any:
 
 def _opened(value: Any) -> Any:
     return value.array if isinstance(value, Boxed) else value
-
-
-def _each(change: Callable[[Any], Any], value: Any) -> Any:
-    """A value, or those in a list, a tuple or a dict, changed."""
-    if isinstance(value, (list, tuple)):
-        parts = [_each(change, part) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
-    if isinstance(value, dict):
-        return {key: _each(change, part) for key, part in value.items()}
-    return change(value)
 
 
 def looking() -> list[str]:
