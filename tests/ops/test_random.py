@@ -494,3 +494,20 @@ def test_what_varies_cannot_be_written_to_what_does_not() -> None:
     with pytest.raises(RuntimeError, match="inplace arithmetic is not possible on a tensor from outside"):
         vmap(lambda x: outside.normal_(), randomness="different")(pullback.zeros(2))
     assert outside.tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("name", ["normal_", "uniform_", "exponential_", "geometric_", "cauchy_", "log_normal_"])
+def test_a_parameter_of_a_distribution_is_one_real_number(name: str) -> None:
+    t = pullback.full((2, 3), 7.0)
+    for refused in (pullback.tensor([0.5, 0.6]), pullback.tensor([0.5]), pullback.tensor(0.5, requires_grad=True)):
+        with pytest.raises(TypeError, match=rf"^{name}\(\): expected \w+ to be a number, found Tensor of"):
+            getattr(t, name)(refused)
+    for refused in ("a", 1j, None):
+        with pytest.raises(TypeError, match=rf"^{name}\(\): expected \w+ to be a number"):
+            getattr(t, name)(refused)
+    assert t.tolist() == [[7.0] * 3] * 2  # nothing was written
+    for taken in (0.5, np.float32(0.5), pullback.tensor(0.5)):
+        pullback.manual_seed(0)
+        found = getattr(pullback.empty(3), name)(taken).tolist()
+        pullback.manual_seed(0)
+        assert found == getattr(pullback.empty(3), name)(0.5).tolist()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import write_out
 from ...table.entry import METHODS, alias
+from ...table.operands import number_of
 from ...table.writing import refuse_write
 from ...tensor import dtypes
 from ...tensor.overrides import by_first_argument
@@ -229,9 +231,20 @@ def _bounds(name: str, bounds: tuple[Any, ...], named: dict[str, Any], defaults:
     return given.get("from", defaults[0]), given.get("to", defaults[1])
 
 
+def _number(name: str, argument: str, value: Any) -> Any:
+    """A parameter of a distribution: a real number, also one in a 0-d tensor that does not require grad."""
+    number = number_of(value)
+    if not isinstance(number, Real):
+        raise TypeError(
+            errors.message(f"{name}()", expected=f"{argument} to be a number", found=errors.describe(value))
+        )
+    return number
+
+
 def _normal(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Every element drawn from the normal distribution of `mean` and `std`."""
     need_kind("normal_", self._data.dtype, "fVc")
+    mean, std = _number("normal_", "mean", mean), _number("normal_", "std", std)
     _need_std("normal_", std)
     refuse_write(self)
     return _written(self, standard_normal(self._data.shape, self._data.dtype, generator) * std + mean)
@@ -241,6 +254,7 @@ def _uniform(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) ->
     """Every element drawn uniformly from [from, to), by default [0, 1)."""
     dtype = self._data.dtype
     low, high = _bounds("uniform_", bounds, named, (0.0, 1.0))
+    low, high = _number("uniform_", "from", low), _number("uniform_", "to", high)
     need_kind("uniform_", dtype, "fVc")
     least, most = extremes(dtypes.real_of(dtype))
     for what, value in (("from", low), ("to", high)):
@@ -273,6 +287,7 @@ def _bernoulli(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def _exponential(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Every element drawn from the exponential distribution of rate `lambd`."""
     need_kind("exponential_", self._data.dtype, "fV", RuntimeError)
+    lambd = _number("exponential_", "lambd", lambd)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
     refuse_write(self)
@@ -281,8 +296,9 @@ def _exponential(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 def _geometric(self: Tensor, p: Any, *, generator: Any = None) -> Tensor:
     """Every element the number of tries up to and including the first success, each with probability `p`."""
-    dtype, p = self._data.dtype, float(p)
+    dtype = self._data.dtype
     need_kind("geometric_", dtype, "iufV")
+    p = _number("geometric_", "p", p)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
     refuse_write(self)
@@ -295,6 +311,7 @@ def _cauchy(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
     """Every element drawn from the Cauchy distribution with half its mass within `sigma` of `median`."""
     dtype = self._data.dtype
     need_kind("cauchy_", dtype, "fV", RuntimeError)
+    median, sigma = _number("cauchy_", "median", median), _number("cauchy_", "sigma", sigma)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     refuse_write(self)
@@ -309,6 +326,7 @@ def _cauchy(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
 def _log_normal(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Every element the exponential of a number drawn from the normal distribution of `mean` and `std`."""
     need_kind("log_normal_", self._data.dtype, "fV")
+    mean, std = _number("log_normal_", "mean", mean), _number("log_normal_", "std", std)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
     refuse_write(self)
