@@ -81,12 +81,13 @@ class NotConverted(TypeError):  # noqa: N818 - what happened
 
 _FUNCTION = type(np.sum)
 _WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal}
-_REDUCING = ("reduce", "accumulate", "outer")
 
 
 def _gives(function: Call) -> bool:
     """Whether a function that is neither a ufunc nor one of this package has a result."""
-    return function.__name__ in _REDUCING or (isinstance(function, _FUNCTION) and function not in _WRITING)
+    if isinstance(getattr(function, "__self__", None), np.ufunc):
+        return function.__name__ != "at"
+    return isinstance(function, _FUNCTION) and function not in _WRITING
 
 
 def _told(found: Any) -> str:
