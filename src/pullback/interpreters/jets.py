@@ -10,8 +10,9 @@ Griewank and Walther, Evaluating Derivatives (2008), chapter 13.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,8 @@ import numpy as np
 from ..table.levels import inner, mapped
 from ..table.op import needs
 from ..table.writing import Through, way_to
-from ..tensor.memory import LevelPayload
+from ..tensor.memory import Keepers, LevelPayload
+from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor, cannot_convert, is_tracked, wrap
 from .batched import Vmap
 from .dual import Forward, acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed, views_of
@@ -29,24 +31,53 @@ if TYPE_CHECKING:
     from ..table.op import Op
 
 Terms = list[Any]
-"""Coefficients, Tensors, from the lowest power on; None is zero."""
+"""Coefficients, Tensors, from the lowest power on; None is zero. Those of a `Jet` may be `Later`."""
 
 EXACT: Any = math.inf
 """The order of a constant: all its coefficients are known."""
 
 
+class Later:
+    """A coefficient that is computed when it is first looked at, in the modes in which it was put off."""
+
+    __slots__ = ("_compute", "_found", "_modes", "tracked")
+
+    def __init__(self, compute: Callable[[], Tensor | None], tracked: bool) -> None:
+        modes = thread.modes
+        self._compute: Callable[[], Tensor | None] | None = compute
+        self._modes = {name: getattr(modes, name) for name in ("grad_enabled", "inference", "pack_hooks", "watch")}
+        self.tracked = modes.grad_enabled and tracked
+
+    @property
+    def found(self) -> Tensor | None:
+        if self._compute is not None:
+            self._found = within(thread.modes, self._modes, self._compute)
+            self._compute = None
+        return self._found
+
+    def keep(self) -> None:
+        """Compute it: what it needs is about to change."""
+        self.found  # noqa: B018
+
+
 class Jet(LevelPayload):
     """The coefficients of a polynomial, Tensors of one shape and dtype, and the highest power that is known."""
 
-    __slots__ = ("order", "terms")
+    __slots__ = ("given", "order")
 
     def __init__(self, level: Taylor, terms: Terms, order: int) -> None:
-        self.level, self.terms, self.order = level, terms, order
+        self.level, self.given, self.order = level, terms, order
+
+    @property
+    def terms(self) -> Terms:
+        """All coefficients."""
+        self.given[:] = [t.found if type(t) is Later else t for t in self.given]
+        return self.given
 
     @property
     def primal(self) -> Tensor:
         """The constant coefficient: the value."""
-        first = self.terms[0]
+        first = self.given[0]
         assert first is not None
         return first
 
@@ -60,7 +91,7 @@ class Jet(LevelPayload):
 
     @property
     def requires_grad(self) -> bool:
-        return any(t is not None and is_tracked(t) for t in self.terms)
+        return any(t is not None and (t.tracked if type(t) is Later else is_tracked(t)) for t in self.given)
 
     @property
     def inside(self) -> Tensor:
@@ -68,7 +99,11 @@ class Jet(LevelPayload):
 
     def term(self, k: int) -> Tensor | None:
         """The coefficient of a power; None if it is zero."""
-        return self.terms[k] if k < len(self.terms) else None
+        if k >= len(self.given):
+            return None
+        if type(found := self.given[k]) is Later:
+            found = self.given[k] = found.found
+        return found
 
     def detach(self) -> Jet:
         return Jet(self.level, [self.primal.detach()], EXACT)
@@ -189,13 +224,22 @@ class Taylor(Forward):
             return [Jet(self, [o], EXACT) for o in outs]
         direct = self._direct(op)
         if direct is not None and len(outs) == 1:
-            terms: Terms = [outs[0], *(direct(op, args, kwargs, k) for k in range(1, order + 1))]
-            return [Jet(self, [_fitted(t, outs[0]) for t in terms], order)]
+            values = [] if direct == self._affine else [self._first(t) for t in _tensors(args)]
+            return [self._by_terms(outs[0], lambda args, k: direct(op, args, kwargs, k), args, order, values)]
         own = op.about.series
         if callable(own):
             full = op.padded(args, kwargs)
             return own(Series(self, order), *full, outs[0] if len(outs) == 1 else outs)
         return self._by_derivative(op, args, kwargs, outs, order)
+
+    def _by_terms(
+        self, out: Any, term: Callable[[Any, int], Tensor | None], args: Any, order: int, values: list[Tensor]
+    ) -> Jet:
+        """The polynomial of a result, from its value and a function of the arguments and the number of a coefficient.
+
+        values: the tensors of the level below whose values the function may read besides coefficients.
+        """
+        return Jet(self, [out, *(_fitted(term(args, k), out) for k in range(1, order + 1))], order)
 
     def _direct(self, op: Op) -> Any:
         """How the coefficients of an operation are found at once, if it is linear or a product."""
@@ -213,6 +257,11 @@ class Taylor(Forward):
             held = inner(value, self)
             return held.term(k) if isinstance(held, Jet) else None if k else value
         return None if k else value
+
+    def _is_zero(self, value: Any, k: int) -> bool:
+        """Whether coefficient `k` of an argument is known to be zero before it is computed."""
+        held = inner(value, self) if isinstance(value, Tensor) else None
+        return (k >= len(held.given) or held.given[k] is None) if isinstance(held, Jet) else k > 0
 
     def _linear(self, op: Op, args: Any, kwargs: Any, k: int) -> Tensor | None:
         """An operation that is jointly linear in its differentiable arguments."""
@@ -247,6 +296,8 @@ class Taylor(Forward):
         (a, _), (b, _) = op.bits
         found = []
         for i in range(k + 1):
+            if self._is_zero(args[a], i) or self._is_zero(args[b], k - i):  # neither is computed for the other's zero
+                continue
             x, y = self._term(args[a], i), self._term(args[b], k - i)
             if x is not None and y is not None:
                 given = [x if n == a else y if n == b else v for n, v in enumerate(args)]
@@ -349,18 +400,19 @@ class Collapsed(Taylor):
     """The level of a pass along many directions, a batch, of whose last coefficients only the weighted mean is kept.
 
     The last coefficient of a result is linear in those of the operands, so that the mean of theirs gives the mean of
-    its own. The weights add up to 1. Dangel, Siebert, Zeinhofer and Walther, Collapsing Taylor Mode Automatic
+    its own. The weights add up to 1. The coefficients below the last are put off until one is looked at: in the last
+    layer of a network none is. Dangel, Siebert, Zeinhofer and Walther, Collapsing Taylor Mode Automatic
     Differentiation (2025).
     """
 
     def __init__(self, batch: Vmap, order: int, weights: Tensor) -> None:
         super().__init__()
-        self.batch, self.most, self.weights = batch, order, weights
+        self.batch, self.most, self.weights, self.keepers = batch, order, weights, Keepers()
         self.alike = bool((weights._data == weights._data[0]).all())
 
     def kept_terms(self, held: Jet) -> Jet:
         last = held.term(self.most) if held.order == self.most else None
-        return held if last is None else Jet(self, [*held.terms[: self.most], self.mean(last)], self.most)
+        return held if last is None else Jet(self, [*held.given[: self.most], self.mean(last)], self.most)
 
     def mean(self, t: Tensor) -> Tensor:
         """The weighted mean over the directions, if there is one value for each."""
@@ -372,6 +424,32 @@ class Collapsed(Taylor):
             return np.sum(whole, axis=0) * (1 / self.batch.size)
         found: Any = np.tensordot(weights, whole, 1)
         return found
+
+    def _close(self) -> None:
+        super()._close()
+        self.keepers.clear()
+
+    def _by_terms(
+        self, out: Any, term: Callable[[Any, int], Tensor | None], args: Any, order: int, values: list[Tensor]
+    ) -> Jet:
+        # a write to these is announced; other memory may be an array's, which its owner writes to without a word
+        announced = all(isinstance(t._data, LevelPayload) or is_tracked(t) for t in values)
+        if order != self.most or order == 1 or not announced:
+            return super()._by_terms(out, term, args, order, values)
+        present = mapped(self._present, args)
+        tracked = any(is_tracked(t) for t in _tensors(args))
+        below = [
+            Later(lambda k=k: _fitted(term(present, k), out), tracked)  # type: ignore[misc]
+            for k in range(1, order)
+        ]
+        for t, later in itertools.product(values, below):
+            self.keepers.add(t, later.keep)
+        return Jet(self, [out, *below, _fitted(term(args, order), out)], order)
+
+    def _present(self, t: Tensor) -> Tensor:
+        """A tensor with the coefficients it has now: a write to it gives it others."""
+        held = inner(t, self)
+        return wrap(Jet(self, [*held.given], held.order)) if isinstance(held, Jet) else t
 
     def _series(self, op: Op, args: Any, kwargs: Any, outs: Sequence[Any], order: int) -> list[Jet]:
         place = self._alone(op, args, kwargs, outs) if order == self.most else None
@@ -399,17 +477,21 @@ class Collapsed(Taylor):
 
         These multiply powers of the polynomial without its value, of whose last coefficients the mean is enough.
         """
-        order, power = self.most, [None, *(held.term(k) for k in range(1, self.most + 1))]
-        base, found = power, [rates.terms[0], *[None] * order]
-        for j in range(1, order + 1):
-            rate = rates.term(j)
-            if j > 1:
-                power = [self._coefficient(base, power, k, k == order) if k >= j else None for k in range(order + 1)]
-            for k in range(j, order + 1):
-                if rate is not None and (p := power[k]) is not None:
-                    part = np.multiply(rate, p)
-                    found[k] = part if found[k] is None else np.add(found[k], part)
-        return found
+        order, powers = self.most, [[None, *(held.term(k) for k in range(1, self.most + 1))]]
+        for j in range(2, order + 1):
+            power = [
+                self._coefficient(powers[0], powers[-1], k, k == order) if k >= j else None for k in range(order + 1)
+            ]
+            powers.append(power)
+
+        def term(k: int) -> Tensor | None:
+            pairs = [(rates.term(j), powers[j - 1][k]) for j in range(1, k + 1)]
+            parts: list[Tensor] = [np.multiply(a, b) for a, b in pairs if a is not None and b is not None]  # type: ignore[misc]
+            return total(parts) if parts else None
+
+        tracked = rates.requires_grad or held.requires_grad
+        below = [Later(lambda k=k: term(k), tracked) for k in range(1, order)]  # type: ignore[misc]
+        return [rates.primal, *below, term(order)]
 
     def _coefficient(self, a: Terms, b: Terms, k: int, last: bool) -> Tensor | None:
         """A coefficient of the product of two polynomials without values; the mean, if it is the last."""

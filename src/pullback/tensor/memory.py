@@ -200,6 +200,29 @@ class Writes:
 KEEPERS: dict[int, list[Callable[[], None]]] = {}
 """Functions to call before some memory is written to, because its present values are needed; by the `Version`'s id."""
 
+
+class Keepers:
+    """The functions of one owner among `KEEPERS`, until it is done."""
+
+    def __init__(self) -> None:
+        self._own: list[tuple[Any, Callable[[], None]]] = []  # each with the memory it keeps
+
+    def add(self, t: Any, keep: Callable[[], None]) -> None:
+        """Have a function called before the memory of a tensor is written to."""
+        memory = t._share_version()
+        self._own.append((memory, keep))
+        KEEPERS.setdefault(id(memory), []).append(keep)
+
+    def clear(self) -> None:
+        """Take them away."""
+        own = {keep for _, keep in self._own}
+        for memory, _ in self._own:
+            others = [keep for keep in KEEPERS.pop(id(memory), ()) if keep not in own]  # another owner's
+            if others:
+                KEEPERS[id(memory)] = others
+        self._own = []
+
+
 WRITES = Writes()
 next_write = itertools.count(1).__next__
 

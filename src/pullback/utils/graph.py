@@ -15,7 +15,7 @@ from ..autograd.hooks import RemovableHandle
 from ..autograd.node import Node, edge_of
 from ..autograd.roots import GradientEdge
 from ..autograd.saved import changed, unwatched
-from ..tensor.memory import KEEPERS
+from ..tensor.memory import Keepers
 from ..tensor.modes import Setting, thread
 from ..tensor.tensor import Tensor, need_tensor
 
@@ -131,7 +131,7 @@ class _Mutable:
     def __init__(self) -> None:
         self._all: list[weakref.ref[_Kept]] = []
         self._latest: weakref.WeakValueDictionary[Any, _Kept] = weakref.WeakValueDictionary()
-        self._keepers: list[tuple[Any, Callable[[], None]]] = []  # each with the memory it keeps
+        self._keepers = Keepers()
         self._over = False
 
     def pack(self, t: Tensor) -> _Kept:
@@ -150,8 +150,7 @@ class _Mutable:
             if (found := ref()) is not None:
                 found.keep()
 
-        self._keepers.append((memory, keep))
-        KEEPERS.setdefault(id(memory), []).append(keep)
+        self._keepers.add(t, keep)
         return kept
 
     def unpack(self, kept: _Kept) -> Tensor:
@@ -176,15 +175,11 @@ class _Mutable:
     def clear(self) -> None:
         """Forget everything; no saved tensor can be used afterwards."""
         self._over = True
-        own = {keep for _, keep in self._keepers}
-        for memory, _ in self._keepers:
-            others = [keep for keep in KEEPERS.pop(id(memory), ()) if keep not in own]  # of another thread
-            if others:
-                KEEPERS[id(memory)] = others
+        self._keepers.clear()
         for ref in self._all:
             if (kept := ref()) is not None:
                 kept.saved = None
-        self._all, self._keepers = [], []
+        self._all = []
 
 
 @contextlib.contextmanager
