@@ -16,6 +16,8 @@ import pytest
 import pullback
 from pullback import func
 from pullback.autograd import Function
+from pullback.interpreters.jets import Collapsed
+from pullback.tensor.memory import KEEPERS
 from pullback.tensor.nested import leaves
 
 Tensor = Any
@@ -385,6 +387,96 @@ def test_the_laplacian_is_the_trace_of_the_hessian() -> None:
     np.testing.assert_allclose(func.laplacian(network)(x).item(), by_hessian(network)(x).item(), rtol=1e-12)
     assert func.laplacian(lambda x: x[0] * 3)(x).item() == 0
     assert func.laplacian(lambda x: pullback.ones(()))(x).item() == 0
+
+
+MIXING = np.array([[0.4, -0.3, 0.2], [0.1, 0.9, -0.6], [0.8, 0.2, 0.5]])
+
+
+def written_weights(x: Tensor, w: Tensor) -> Tensor:
+    v = w * 1
+    y = x.sin() @ v
+    v.mul_(3)
+    return (y * y).sum() + (x @ v).sum() ** 2
+
+
+def written_operand(x: Tensor, w: Tensor) -> Tensor:
+    y = x.sin()
+    z, shifted = y @ w, y + 1
+    y.mul_(z.detach() + 2)
+    return (z * y).exp().sum() + (shifted * x).sum()
+
+
+def written_part(x: Tensor, w: Tensor) -> Tensor:
+    z = x.tanh() @ w
+    head, tail = z[:1], z[1:] * 2
+    z[1:] = head * tail
+    tail *= 3
+    return (z * z).sum() + (head * tail).sum()
+
+
+def written_array(x: Tensor, w: Tensor) -> Tensor:
+    buffer = MIXING.copy()
+    y = x.sin() @ pullback.from_numpy(buffer)
+    buffer[:] = 7.0
+    z = (x * w[0]).cos() * pullback.from_numpy(buffer[0])
+    buffer[:] = -2.0
+    return (y * z).sum()
+
+
+def recorded_in_part(x: Tensor, w: Tensor) -> Tensor:
+    with pullback.no_grad():
+        y = x.sin() @ w
+    return (y * (x @ w)).sum()
+
+
+def last_layer(x: Tensor, w: Tensor) -> Tensor:
+    return ((x @ w).tanh() @ w).sum()
+
+
+SAVED_AND_WRITTEN = (written_operand, written_part)  # which reverse mode refuses
+
+
+def by_forward_mode(f: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """The Laplacian, one direction after the other."""
+
+    def along(x: Tensor, v: Tensor) -> Tensor:
+        return func.jvp(lambda x: func.jvp(f, (x,), (v,))[1], (x,), (v,))[1]
+
+    return lambda x: sum(along(x, v) for v in pullback.eye(3, dtype=x.dtype))
+
+
+@pytest.mark.parametrize(
+    "f", [written_weights, written_operand, written_part, written_array, recorded_in_part, last_layer]
+)
+def test_what_an_operator_puts_off_has_the_values_of_its_place_in_the_program(f: Callable[..., Tensor]) -> None:
+    x, w = vector(), pullback.tensor(MIXING, requires_grad=True)
+    for order, operator in ((2, func.laplacian), (4, func.biharmonic)):
+        nested = by_forward_mode if order == 2 else lambda g: by_forward_mode(by_forward_mode(g))
+
+        mine, theirs = (of(lambda x: f(x, w))(x) for of in (operator, nested))
+        assert_same(mine, theirs)
+        if f not in SAVED_AND_WRITTEN:
+            assert_same(*(pullback.autograd.grad(value, w)[0] for value in (mine, theirs)))
+    points = pullback.stack([x, x * 0.5])
+    values = lambda w, of: func.vmap(of(lambda x: f(x, w)))(points)  # noqa: E731
+    assert_same(*(values(w.detach(), of) for of in (func.laplacian, by_forward_mode)))
+    if f not in SAVED_AND_WRITTEN:
+        loss = lambda w, of: values(w, of).square().sum()  # noqa: E731
+        assert_same(*(func.grad(loss)(w.detach(), of) for of in (func.laplacian, by_forward_mode)))
+    assert not KEEPERS
+
+
+def test_an_operator_computes_no_coefficient_that_nobody_looks_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed, product = [], Collapsed._product
+
+    def counted(self: Any, op: Any, args: Any, kwargs: Any, k: int) -> Any:
+        computed.append(k)
+        return product(self, op, args, kwargs, k)
+
+    monkeypatch.setattr(Collapsed, "_product", counted)
+    w = pullback.tensor(MIXING, requires_grad=True)
+    func.laplacian(lambda x: last_layer(x, w))(vector())
+    assert sorted(computed) == [1, 2, 2]  # the first layer whole; of the second, the coefficient of the Laplacian
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

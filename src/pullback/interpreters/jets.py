@@ -139,6 +139,8 @@ class Jet(LevelPayload):
 class Taylor(Forward):
     """The level of one pass in Taylor mode."""
 
+    one: Any = math.nan  # no coefficient; the slope of the variable, while a function of it alone is expanded
+
     @property
     def title(self) -> str:
         return "jet"
@@ -456,8 +458,8 @@ class Collapsed(Taylor):
         if place is None:
             return super()._series(op, args, kwargs, outs, order)
         held: Any = self.jet(args[place])
-        one: Any = np.ones_like(held.primal.detach())
-        along = wrap(Jet(self, [held.primal, one, *[None] * (order - 1)], order))
+        self.one: Any = np.ones_like(held.primal.detach())
+        along = wrap(Jet(self, [held.primal, self.one, *[None] * (order - 1)], order))
         (rates,) = super()._series(op, (*args[:place], along, *args[place + 1 :]), kwargs, outs, order)
         return [Jet(self, self._composed(rates, held), order)]
 
@@ -514,6 +516,13 @@ class Series:
     def of(self, value: Any) -> Terms:
         """The coefficients of an argument up to the order."""
         return [self.level._term(value, k) for k in range(self.order + 1)]
+
+    def slopes(self, value: Any) -> Terms:
+        """Coefficient j of an argument times j, which is one of the derivative; the number 1 if it is the variable."""
+        found = [a if a is None or j < 2 else a * j for j, a in enumerate(self.of(value))]
+        if found[1] is self.level.one:
+            found[1] = 1
+        return found
 
     def made(self, terms: Terms) -> list[Jet]:
         """The result of an operation, from its coefficients."""

@@ -37,7 +37,7 @@ def quotient(s: Series, input: Any, other: Any, out: Any) -> list[Jet]:
 
 def integrated(s: Series, input: Any, out: Any, rate: Callable[[Terms, int], Any]) -> list[Jet]:
     """The polynomial y with ``y' = r x'``: ``k y_k = sum_j j x_j r_(k-j)``. rate: coefficient k of r, from y."""
-    slopes = [a if a is None or j < 2 else a * j for j, a in enumerate(s.of(input))]
+    slopes = s.slopes(input)
     y, rates = [out], []
     for k in range(1, s.order + 1):
         rates.append(rate(y, k - 1))
@@ -47,11 +47,11 @@ def integrated(s: Series, input: Any, out: Any, rate: Callable[[Terms, int], Any
 
 
 def _added(pairs: Iterable[tuple[Any, Any]]) -> Any:
-    """The sum of the products of pairs; None if there is none without a zero."""
+    """The sum of the products of pairs, the first a Tensor or the number 1; None if there is none without a zero."""
     total: Any = None
     for a, b in pairs:
         if a is not None and b is not None:
-            part = np.multiply(a, b)
+            part = b if type(a) is int else np.multiply(a, b)
             total = part if total is None else np.add(total, part)
     return total
 
