@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.interpreters import Payload
+from pullback.interpreters import Payload, each
 from pullback.interpreters.payload import name_of
 from pullback.ops.make.from_data import ROWS
 from pullback.tensor.protocol import on_arrays
@@ -309,6 +309,110 @@ def test_numbers_and_sequences_are_none_of_them() -> None:
         assert not any(row.fits(value) for row in ROWS[:3])
     assert pullback.tensor([1.5, 2.5]).dtype is pullback.get_default_dtype()
     assert operator.index(pullback.tensor(range(3)).sum()) == 3
+
+
+class Sharing(Payload):
+    """An array whose parts share memory with it, of a class that does not say so."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = np.asarray(array)
+        self.shape, self.dtype = self.array.shape, self.array.dtype
+
+    def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+        def unwrapped(a: Any) -> Any:
+            return a.array if isinstance(a, Sharing) else a
+
+        found = function(*each(unwrapped, args), **each(unwrapped, kwargs))
+        return each(lambda a: type(self)(a) if isinstance(a, (np.ndarray, np.generic)) else a, found)
+
+    def numpy(self) -> Any:
+        return self.array
+
+
+class Saying(Sharing):
+    """The same, of a class that says what belongs to what."""
+
+    whole: dict[int, Any] = {}  # noqa: RUF012 - one for all objects
+
+    def __init__(self, array: Any) -> None:
+        super().__init__(array)
+        Saying.whole.setdefault(id(self.array), self)
+
+    @property
+    def base(self) -> Any:
+        return None if self.array.base is None else Saying.whole[id(self.array.base)]
+
+
+def written_part(a: Any) -> Any:
+    b = a * 1
+    b[0].mul_(2)
+    return b * b
+
+
+def written_view(a: Any) -> Any:
+    b = a * 1
+    c = b * b
+    b.view(4).mul_(10)
+    return c
+
+
+def view_of_written(a: Any) -> Any:
+    b = a * 1
+    v = b.t()
+    b.mul_(3)
+    return v * v
+
+
+def written_by_index(a: Any) -> Any:
+    b = a * 1
+    v = b.reshape(4) * 2
+    b[0] = 5.0
+    return (b * b).sum() + v.sum()
+
+
+@pytest.mark.parametrize("program", [written_part, written_view, view_of_written, written_by_index])
+@pytest.mark.parametrize("kind", [Sharing, Saying])
+def test_a_write_where_parts_share_memory_is_right_or_refused(kind: Any, program: Any) -> None:
+    def outcome(made: Any) -> Any:
+        a = pullback.tensor(made(np.array([[1.0, 2.0], [3.0, 4.0]])), requires_grad=True)
+        try:
+            program(a).sum().backward()
+        except RuntimeError as error:
+            return str(error)
+        return a.grad.tolist()
+
+    plain, found = outcome(np.array), outcome(kind)
+    if kind is Saying:
+        assert type(found) is type(plain)
+        assert isinstance(plain, str) or found == plain
+    elif program is written_by_index:
+        assert found == plain
+    else:
+        assert "the payload's class does not say whether the two share" in found
+        assert "define `base`" in found
+
+
+def test_a_payload_of_another_class_is_asked_next() -> None:
+    class Narrow(Sharing):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            return NotImplemented
+
+    class Wide(Sharing):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            if function is np.concatenate or function is np.multiply:
+
+                def array(a: Any) -> Any:
+                    return a.array if isinstance(a, Sharing) else a
+
+                return Wide(function(*each(array, args), **each(array, kwargs)))
+            return NotImplemented
+
+    narrow, wide = (pullback.tensor(kind(np.array([1.0, 2.0]))) for kind in (Narrow, Wide))
+    for made in (narrow * wide, wide * narrow, pullback.cat([narrow, wide]), np.multiply(narrow._data, wide)):
+        assert type(made._data) is Wide
+    for call in (lambda: narrow + wide, lambda: pullback.stack([narrow, wide])):
+        with pytest.raises(TypeError, match=r"none of Narrow, Wide carries numpy\.\w+"):
+            call()
 
 
 class Copying(Payload):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.nested import leaves
 from ..tensor.protocol import full_name
 from ..tensor.tensor import Tensor
 
@@ -143,7 +144,8 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
     def carry(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The result of ``function(*args, **kwargs)``, some of whose arguments are objects of this class.
 
-        They may lie in lists and tuples, as for `np.concatenate`. ``NotImplemented`` refuses the function.
+        They may lie in lists and tuples, as for `np.concatenate`. ``NotImplemented`` refuses the function; a payload of
+        another class among the arguments is asked then.
         """
         return NotImplemented
 
@@ -197,15 +199,21 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         for target in targets:
             if target is not None and not isinstance(target, Payload):
                 raise self._not_into(function, target)
-        found = self.carry(function, args, kwargs)
-        if found is NotImplemented:
+        asked = {type(p): p for p in (self, *leaves((args, kwargs))) if isinstance(p, Payload)}
+        for one in asked.values():
+            found = one.carry(function, args, kwargs)
+            if found is not NotImplemented:
+                break
+        else:
+            names = [kind.__name__ for kind in asked]
+            none = f"{names[0]} does not carry" if len(names) == 1 else f"none of {', '.join(names)} carries"
             raise TypeError(
                 errors.message(
-                    f"{type(self).__name__} does not carry {name_of(function)}",
+                    f"{none} {name_of(function)}",
                     do="return its result from carry(), or leave out the operation",
                 )
             )
-        self._check(function, args, found)
+        one._check(function, args, found)
         if not targets:
             return found
         for target, value in zip(targets, found if isinstance(found, tuple) else (found,), strict=True):
@@ -317,10 +325,9 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         """As for elements that lie in the order of their indices, in memory of their own."""
         return SimpleNamespace(c_contiguous=True, f_contiguous=self.ndim < 2, forc=True, owndata=True, writeable=True)
 
-    base: Any = None
-    """It is not known as a view: what is written into a part of it is not written into another object.
-
-    A class whose parts share what they hold has here the object that a part belongs to, as NumPy's arrays have.
+    base: Any = NotImplemented
+    """The object that a part of it belongs to and shares what it holds with, as NumPy's arrays have it; None for one of
+    its own. NotImplemented: the class does not say, so that no write to such a part is recorded.
     """
 
     def __len__(self) -> int:

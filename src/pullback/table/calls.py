@@ -115,11 +115,10 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
     source = args[0]
     if not known:
         data, payload = view._data, source._data
-        if (
-            (type(data) is not _ndarray and getattr(data, "base", None) is None)
-            or (base := data.base) is None
-            or not (base is payload or base is payload.base)
-        ):
+        base = data.base if type(data) is _ndarray else getattr(data, "base", NotImplemented)
+        if base is NotImplemented:  # its class does not say
+            made = made or "payload"
+        elif base is None or not (base is payload or base is payload.base):
             return view
     elif isinstance(view._data, LevelPayload):
         view._data.see(source._data, op, args[1:])

@@ -167,6 +167,12 @@ MADE = {
         "returned as it was: its base cannot know how, so its backward would be left out.",
         "return a clone() from forward, or mark the input dirty with ctx.mark_dirty() where forward writes to it.",
     ),
+    "payload": (
+        "{view} and {now} modified inplace. It is made of the same payload as another tensor, and the payload's class "
+        "does not say whether the two share what they hold.",
+        "use the operation that is not in place, or write to a clone(). In the class: define `base`, None for an "
+        "object of its own, else the object that it is a part of.",
+    ),
 }
 """The ways of making a view that refuse a recorded write: the reason of each, and what to do."""
 
