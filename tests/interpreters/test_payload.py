@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import operator
 from typing import Any
 
@@ -119,7 +120,7 @@ def test_a_function_that_is_refused_changes_nothing() -> None:
     assert t._version == 0
 
 
-@pytest.mark.parametrize("convert", [np.asarray, np.array, lambda t: t.numpy(), lambda t: np.asarray(t._data)])
+@pytest.mark.parametrize("convert", [np.asarray, np.array, lambda t: np.asarray(t._data)])
 def test_it_is_not_converted_to_an_array(convert: Any) -> None:
     with pytest.raises(TypeError, match="not converted to an array by itself"):
         convert(boxed(1.0))
@@ -496,3 +497,52 @@ def test_an_error_of_a_payload_is_the_users(error: type[Exception]) -> None:
     assert caught.traceback[-1].name == "carry"
     with pytest.raises(error, match=r"^'?of mine'?$"):
         x.sum()
+
+
+def test_what_needs_memory_refuses_a_payload_and_says_what_it_holds() -> None:
+    t = pullback.tensor(Sharing(np.array([1.0, 2.0])), requires_grad=True)
+    for optimiser in (pullback.optim.SGD, pullback.optim.Adam, pullback.optim.LBFGS):
+        with pytest.raises(NotImplementedError, match=r"holds a Sharing(.|\n)*p -= lr \* p.grad"):
+            optimiser([t])
+    with pytest.raises(RuntimeError, match=r"data_ptr\(\): expected a tensor with values in memory"):
+        t.data_ptr()
+    with pytest.raises(TypeError, match=r"save.*expected a tensor with values in memory"):
+        pullback.save({"a": t}, io.BytesIO())
+    assert t.detach().numpy().tolist() == [1.0, 2.0]  # the class shows its values
+    with pytest.raises(TypeError, match="its values are looked at, and it has none to show"):
+        pullback.tensor(Shape((2,))).numpy()
+
+
+@pytest.mark.parametrize("shown", [np.zeros(3), None, [1.0, 2.0]])
+def test_values_that_are_none_of_the_payload_are_refused(shown: Any) -> None:
+    class Lying(Sharing):
+        def numpy(self) -> Any:
+            return shown
+
+    t = pullback.tensor(Lying(np.array([1.0, 2.0])))
+    for look in (t.tolist, t.sum().item if shown is None else t.tolist):
+        with pytest.raises(TypeError, match=r"numpy\(\) of Lying: expected an array of shape \[\d*\]"):
+            look()
+
+
+@pytest.mark.parametrize("first", ["array", "payload"])
+def test_gradients_of_both_kinds_add_up(first: str) -> None:
+    a = pullback.tensor([1.0, 2.0], dtype=pullback.float64, requires_grad=True)
+    with_payload = lambda: (a * pullback.tensor(Sharing(np.array([5.0, 7.0])))).sum().backward()  # noqa: E731
+    with_array = lambda: (a * 3).sum().backward()  # noqa: E731
+    for work in (with_array, with_payload) if first == "array" else (with_payload, with_array):
+        work()
+    assert a.grad is not None
+    assert a.grad.tolist() == [8.0, 10.0]
+
+
+def test_refusals_name_no_private_operation() -> None:
+    class Nothing(Sharing):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            return NotImplemented
+
+    t = pullback.tensor(Nothing(np.array([1.0, 2.0])))
+    for call in (t.median, t.float, lambda: t.dot(t), lambda: pullback.cat([t, t])):
+        with pytest.raises(TypeError, match=r"^Nothing does not carry") as refused:
+            call()
+        assert not any(line.startswith("_") for line in str(refused.value).splitlines())

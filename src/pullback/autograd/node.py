@@ -238,6 +238,11 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
                 np.add(data, g, out=data, casting="same_kind")
             except ValueError:
                 raise _does_not_fit(t, held, g) from None
+            except TypeError:
+                if isinstance(g, np.ndarray):
+                    raise
+                t._grad = wrap(np.add(data, g))  # a payload, which no array can hold
+                return
             held._bump()
         else:
             t._grad = wrap(_laid_out(t._data, g, unshared) if held is None else np.add(_dense(held), g))

@@ -91,6 +91,11 @@ def _gives(function: Call) -> bool:
     return isinstance(function, _FUNCTION) and function not in _WRITING
 
 
+def _of_the_class(text: str, **parts: str) -> Exception:
+    """The error of something that a class lacks, to which the name of the operation adds nothing."""
+    return errors.final(TypeError(errors.message(text, **parts)))
+
+
 def _told(found: Any) -> str:
     """The result of a `carry`, as an error shows it."""
     shape = getattr(found, "shape", None)
@@ -207,11 +212,8 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         else:
             names = [kind.__name__ for kind in asked]
             none = f"{names[0]} does not carry" if len(names) == 1 else f"none of {', '.join(names)} carries"
-            raise TypeError(
-                errors.message(
-                    f"{none} {name_of(function)}",
-                    do="return its result from carry(), or leave out the operation",
-                )
+            raise _of_the_class(
+                f"{none} {name_of(function)}", do="return its result from carry(), or leave out the operation"
             )
         one._check(function, args, found)
         if not targets:
@@ -237,10 +239,8 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         elif found is None and _gives(function):
             wrong = "to return the result, or NotImplemented"
         if wrong:
-            raise TypeError(
-                errors.message(
-                    f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=_told(found)
-                )
+            raise _of_the_class(
+                f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=_told(found)
             )
 
     def _not_into(self, function: Call, target: Any) -> TypeError:
@@ -340,16 +340,24 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
 
     # A look at values -----------------------------------------------------------------------------------------------
 
+    def _shown(self) -> np.ndarray[Any, Any]:
+        """What `numpy` returns, which must be the values."""
+        found = self.numpy()
+        if not isinstance(found, np.ndarray) or found.shape != tuple(self.shape):
+            expected = f"an array of shape {list(self.shape)}"
+            raise _of_the_class(f"numpy() of {type(self).__name__}", expected=expected, found=_told(found))
+        return found
+
     def item(self, *index: Any) -> Any:
         """The only value, or the one at an index, as a Python number."""
-        return self.numpy().item(*index)
+        return self._shown().item(*index)
 
     def tolist(self) -> Any:
         """The values as nested lists."""
-        return self.numpy().tolist()
+        return self._shown().tolist()
 
     def __bool__(self) -> bool:
-        return bool(self.numpy())
+        return bool(self._shown())
 
     def __int__(self) -> int:
         return int(self.numpy())

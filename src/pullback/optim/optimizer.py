@@ -14,10 +14,13 @@ from collections.abc import Callable, Iterable, Mapping
 from numbers import Number
 from typing import Any, ClassVar
 
+import numpy as np
+
 from .. import errors
 from ..autograd.hooks import RemovableHandle
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseTensor
+from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor, wrap
 
@@ -197,6 +200,15 @@ class Optimizer:
                         expected="dense tensors",
                         found=f"parameter {i}: a sparse one",
                         do="optimise its values(), and make the sparse tensor of them before each use",
+                    )
+                )
+            if not isinstance(p._data, (np.ndarray, LevelPayload)):
+                raise NotImplementedError(
+                    message(
+                        where,
+                        expected="parameters with values in memory",
+                        found=f"parameter {i}: {describe(p)}, which holds a {type(p._data).__name__}",
+                        do="write the step with operations: with no_grad(): p -= lr * p.grad",
                     )
                 )
             if not (p.is_leaf or p.retains_grad):

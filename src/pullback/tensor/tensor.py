@@ -176,6 +176,10 @@ class Tensor(Methods):
 
     def data_ptr(self) -> int:
         """The address of the first element, for a native kernel; valid while the tensor lives."""
+        if not isinstance(self._data, np.ndarray):
+            raise RuntimeError(
+                errors.message("data_ptr()", expected="a tensor with values in memory", found=errors.describe(self))
+            )
         return self._data.ctypes.data
 
     # Its place in the graph -----------------------------------------------------------------------------------
@@ -392,11 +396,12 @@ class Tensor(Methods):
         """
         if self._requires_grad and not force and thread.modes.grad_enabled:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        found = np.asarray(self._data)
+        data: Any = self._data
+        if not isinstance(data, np.ndarray) and callable(show := getattr(data, "numpy", None)):
+            return np.asarray(show())  # a payload shows its values if it is asked to
+        found = np.asarray(data)
         if found.dtype.kind == "O":  # of a payload without __array__
-            raise TypeError(
-                errors.message(f"numpy(): a {type(self._data).__name__} is not converted to an array by itself")
-            )
+            raise TypeError(errors.message(f"numpy(): a {type(data).__name__} is not converted to an array by itself"))
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
