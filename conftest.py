@@ -110,6 +110,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return _MarkdownPage.from_parent(parent, path=file_path) if file_path.suffix == ".md" else None
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the docstrings of a bridge to a library that is not installed: its modules cannot be imported."""
+    parts = collection_path.parts
+    within = [parts[i + 1] for i in range(len(parts) - 1) if parts[i] == "bridge" and "src" in parts[:i]]
+    return True if any(name in MISSING for name in within) else None
+
+
 # -- what is left out where an optional package is missing -------------------------------------------------------------
 
 
@@ -118,7 +125,7 @@ def _needs(item: pytest.Item) -> list[str]:
     if isinstance(item, pytest.DoctestItem):
         source = "".join(example.source for example in item.dtest.examples)
         return [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}\b", source, re.MULTILINE)]
-    return ["torch"] if item.get_closest_marker("torch") else []
+    return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -126,6 +133,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
     for item in items:
+        for name in _needs(item):
+            if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well
+                item.add_marker(name)
         for name in set(_needs(item)) & set(MISSING):
             item.add_marker(pytest.mark.skip(reason=f"could not import '{name}': it is not installed"))
 

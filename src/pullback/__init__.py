@@ -143,6 +143,7 @@ _LATER = {
     "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
     "use_deterministic_algorithms",
     "backends": "",
+    "bridge": "",
     "cuda": "",
     "distributions": "",
     "inspect": "explain",

@@ -33,6 +33,7 @@ from .compat.settings import set_deterministic_debug_mode as set_deterministic_d
 from .compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
 from .compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from .compat import backends as backends
+from . import bridge as bridge
 from . import cuda as cuda
 from .compat import distributions as distributions
 from . import inspect as inspect

@@ -34,7 +34,7 @@ LAYERS = [
     {"compile", "diagnose.gradcheck", "utils"},
     {"array_api", "assembly", "cuda", "fft", "linalg", "nn", "random", "return_types", "_safetensors", "special"},
     {"compat", "optim", "serialization", "testing"},
-    {"inspect"},
+    {"inspect", "bridge"},
     {"__init__"},
     {"cli", "__main__"},
 ]
@@ -43,6 +43,9 @@ HEART = {"tensor", "autograd"}
 
 REQUIRED = {"numpy"}
 OPTIONAL = {"checkpoint_schedules", "scipy", "rich", "matplotlib", "sklearn", "opt_einsum", "ml_dtypes"}
+
+# The libraries that a room is a bridge to, imported at the top of its files and nowhere else.
+HOSTS = {"torch": "bridge.torch", "jax": "bridge.jax"}
 
 LINES_PER_FILE = 450
 LINES_PER_FUNCTION = 60
@@ -62,6 +65,7 @@ LINES_PER_ROOM = {
     "utils": 1500,
     "compat": 1000,
     "cli": 1200,
+    "bridge": 2500,
     "testing": 2900,
 }
 
@@ -125,6 +129,8 @@ def _import_problems(path: Path, tree: ast.Module, root: Path) -> Iterator[tuple
         if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
             yield statement.lineno, "star import: name what is needed"
         for target in _targets(statement, path, root):
+            if HOSTS.get(target[0]) == ".".join(parts[:2]):
+                continue
             problem = _import_problem(home, target, in_function)
             if problem:
                 yield statement.lineno, problem
@@ -270,6 +276,8 @@ def test_what_the_rules_allow_is_not_reported(tmp_path: Path) -> None:
         "interpreters/batched.py": "",
         "nn/__init__.py": "from ..func import grad\nfrom pullback.table.entry import Entry\n",
         "func/__init__.py": "",
+        "bridge/torch/a.py": "import torch\nfrom torch.autograd import Function\nfrom ...nn import x\n",
+        "bridge/jax/b.py": "import jax\n",
         "cli/main.py": "import argparse\nimport pullback\nfrom pullback import Tensor\n",
     }
     assert _plant(tmp_path, files) == []
@@ -317,6 +325,12 @@ FAULTS = {
         ":2: import of rich at the top",
     ),
     "torch": ("ops/j.py", "def f():\n    import torch\n", ":2: import of torch, which is neither"),
+    "a host in another room": ("bridge/hosts.py", "import torch\n", ":1: import of torch, which is neither"),
+    "a host in the bridge to another": (
+        "bridge/jax/a.py",
+        "import torch.fx\n",
+        ":1: import of torch, which is neither",
+    ),
     "no extra": ("ops/k.py", "def f():\n    import pandas\n", ":2: import of pandas, which is neither"),
     "gradcheck from below": (
         "interpreters/batched.py",

@@ -444,6 +444,20 @@ for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state)
     alias(_function.__name__, _function)
 
 
+def position() -> Any:
+    """The place of the default generator in its stream, to compare and for `go_to`: every draw changes it."""
+    stream = default_generator._started
+    return default_generator._seed, None if stream is None else stream.bit_generator.state
+
+
+def go_to(place: Any) -> None:
+    """Put the default generator to a `position`."""
+    if place != position():
+        default_generator.manual_seed(place[0])
+        if place[1] is not None:
+            default_generator._stream.bit_generator.state = place[1]
+
+
 @contextmanager
 def same_random_numbers(state: Any) -> Iterator[None]:
     """Draw from the default generator as in this state of it, and then put it back; None: leave it as it is."""

@@ -1,0 +1,26 @@
+"""Bridges: one definition, used here and in another library, at every order of derivative.
+
+A *foreign function* is four functions: its call, its vjp, its jvp and its vmap. Those of `pullback.func`, of
+`torch.func` and of JAX mean the same, and each of them applied to a foreign function is a foreign function again. So
+one class for each direction is enough: every order and mode follows from it.
+
+`bridge.torch` and `bridge.jax` are loaded on first use. They are the only modules that import these libraries, which
+are extras: ``pip install 'pullback[torch]'``, ``pip install 'pullback[jax]'``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+__all__ = ["jax", "torch"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name not in __all__:
+        raise AttributeError(f"module 'pullback.bridge' has no attribute {name!r}; it has {' and '.join(__all__)}")
+    return importlib.import_module(f"pullback.bridge.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,1 @@
+"""Tests of the bridges. Those of a host run where it is installed."""

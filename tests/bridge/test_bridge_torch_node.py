@@ -1,0 +1,264 @@
+"""`bridge.torch.function` and `Module`: functions and modules of torch as nodes of our graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+
+torch = pytest.importorskip("torch")
+bridge = pytest.importorskip("pullback.bridge.torch")
+function, Module = bridge.function, bridge.Module
+gradcheck, gradgradcheck = pullback.autograd.gradcheck, pullback.autograd.gradgradcheck
+
+pytestmark = [
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning"),  # of torch's own batching
+]
+
+
+def real(*shape: int) -> Any:
+    return pullback.randn(*shape, dtype=pullback.float64, requires_grad=True)
+
+
+nested = function(lambda a: {"where": a.argmax(), "values": [a * 2, a.exp()]})
+
+FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
+    "plain": (function(lambda a, b: torch.sin(a) @ b), lambda: (real(3, 4), real(4, 2))),
+    "two results": (function(lambda a, b: (a * b, (a.exp() * b).sum())), lambda: (real(3), real(3))),
+    "nested results": (lambda x: nested(x)["values"][1], lambda: (real(3),)),
+    "complex": (
+        function(lambda z: (z * z).sin()),
+        lambda: (pullback.randn(3, dtype=pullback.complex128, requires_grad=True),),
+    ),
+    "further arguments": (
+        lambda x: function(lambda pair, *, power: pair["x"] ** power)({"x": x}, power=3),
+        lambda: (real(4),),
+    ),
+    "a result that is an argument": (function(lambda x: (x, x.view(-1))), lambda: (real(2, 2),)),
+    "linear": (function(lambda x: x.flip(0) * 2), lambda: (real(3),)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_first_derivatives(name: str) -> None:
+    f, args = FUNCTIONS[name]
+    assert gradcheck(f, args(), check_forward_ad=True, check_batched_grad=True, check_batched_forward_grad=True)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_second_derivatives(name: str) -> None:
+    f, args = FUNCTIONS[name]
+    assert gradgradcheck(f, args(), check_fwd_over_rev=True, check_batched_grad=True)
+
+
+F = pullback.func
+product, ours = function(lambda a: torch.sin(a).prod()), lambda a: pullback.sin(a).prod()
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "grad": F.grad,
+    "jvp": lambda f: lambda x: F.jvp(f, (x,), (x,)),
+    "linearize": lambda f: lambda x: F.linearize(f, x)[1](2 * x),
+    "jacrev": F.jacrev,
+    "jacfwd": F.jacfwd,
+    "hessian": F.hessian,
+    "jacrev(jacrev)": lambda f: F.jacrev(F.jacrev(f)),
+    "jacrev(jacfwd)": lambda f: F.jacrev(F.jacfwd(f)),
+    "jacfwd(jacfwd)": lambda f: F.jacfwd(F.jacfwd(f)),
+    "third order": lambda f: F.jacfwd(F.jacrev(F.jacrev(f))),
+    "vmap": lambda f: lambda x: F.vmap(f)(pullback.stack([x, 2 * x])),
+    "vmap(grad)": lambda f: lambda x: F.vmap(F.grad(f))(pullback.stack([x, 2 * x])),
+    "vmap(hessian)": lambda f: lambda x: F.vmap(F.hessian(f))(pullback.stack([x, 2 * x])),
+    "grad(vmap)": lambda f: F.grad(lambda x: F.vmap(f)(pullback.stack([x, 2 * x])).sum()),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_our_transforms_nest(name: str) -> None:
+    x = pullback.tensor([0.3, -1.2, 0.8, 2.1], dtype=pullback.float64)
+    pullback.testing.assert_close(TRANSFORMS[name](product)(x), TRANSFORMS[name](ours)(x))
+
+
+def test_the_function_is_called_once_and_sees_our_memory() -> None:
+    seen = []
+
+    def f(a: Any) -> Any:
+        out = a.exp() * torch.rand(3, dtype=torch.float64)
+        seen.extend([a.data_ptr(), out.data_ptr()])
+        return out
+
+    x = real(3)
+    y = function(f)(x)
+    (g,) = pullback.autograd.grad(y.sum(), x, create_graph=True)
+    F.jacrev(lambda v: pullback.autograd.grad((y * v).sum(), x, create_graph=True)[0])(pullback.ones(3))
+    (second,) = pullback.autograd.grad(g.sum(), x)
+    assert seen == [x.data_ptr(), y.data_ptr()]
+    assert pullback.equal(second, y)  # with the same random numbers
+
+
+def test_results_share_no_memory_and_writes_are_noticed() -> None:
+    x = real(3)
+    same, part = function(lambda a: (a, a[1:]))(x)
+    assert len({x.data_ptr(), same.data_ptr(), part.data_ptr()}) == 3
+    y = function(torch.exp)(x)
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    y = function(lambda a: a * 3)(x)
+    y.mul_(2)
+    y.sum().backward()
+    assert x.grad.tolist() == [6, 6, 6]
+    y = function(torch.exp)(x)
+    with pullback.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+LAYER = torch.nn.Linear(3, 3, dtype=torch.float64)
+
+REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "a module": (lambda: function(LAYER), TypeError, r"write pullback\.bridge\.torch\.Module\(module\)"),
+    "no function": (lambda: function(3), TypeError, "expected a function, found int 3"),
+    "no module": (lambda: Module(torch.sin), TypeError, r"function\(f\)"),
+    "a number": (lambda: function(lambda a: 3)(real(3)), TypeError, "must return torch tensors.*int 3"),
+    "a device": (lambda: function(lambda a: a.to("meta"))(real(3)), TypeError, "found one on meta"),
+    "a captured tensor": (lambda: function(lambda a: LAYER(a))(real(3)), RuntimeError, "would get no gradient"),
+    "a captured tensor alone": (
+        lambda: function(lambda a: LAYER(a))(real(3).detach()),
+        RuntimeError,
+        r"would get no gradient.\n.*pullback\.bridge\.torch\.Module",
+    ),
+    "a module on a device": (lambda: Module(torch.nn.Linear(2, 2, device="meta")), TypeError, "found one on meta"),
+    "an error in it": (lambda: function(lambda a: a @ a[:2])(real(3)), RuntimeError, "inconsistent tensor size"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_bad_input_is_refused_with_what_to_do(name: str) -> None:
+    call, kind, words = REFUSED[name]
+    with pytest.raises(kind, match=f"(?s){words}"):
+        call()
+    assert torch.is_grad_enabled()
+
+
+def test_a_captured_tensor_is_read_without_gradients() -> None:
+    with pullback.no_grad():
+        assert not function(lambda a: LAYER(a))(real(3)).requires_grad
+
+
+def test_results_without_a_gradient() -> None:
+    where, fixed, moving = function(lambda a: (a.argmax(), a.detach() * 2, a * 3))(real(3))
+    assert [t.requires_grad for t in (where, fixed, moving)] == [False, False, True]
+
+
+# Modules --------------------------------------------------------------------------------------------------------------
+
+
+def network() -> Any:
+    torch.manual_seed(0)
+    layers = [torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.5), torch.nn.Tanh()]
+    return torch.nn.Sequential(*layers, torch.nn.Linear(8, 1)).double()
+
+
+def test_a_module_has_torchs_state_on_torchs_memory() -> None:
+    theirs = network()
+    net = Module(theirs)
+    assert [*net.state_dict()] == [*theirs.state_dict()]
+    pairs = zip(net.state_dict().values(), theirs.state_dict().values(), strict=True)
+    assert all(a.data_ptr() == b.data_ptr() for a, b in pairs)
+    assert [name for name, _ in net.named_parameters()] == [name for name, _ in theirs.named_parameters()]
+    state = {name: pullback.zeros_like(t) for name, t in net.state_dict().items()}
+    net.load_state_dict(state)
+    assert all(not t.any() for t in theirs.state_dict().values())
+
+
+@pytest.mark.parametrize("side", ["ours", "torch's"])
+def test_either_sides_optimiser_trains_both(side: str) -> None:
+    theirs = network()
+    net, alone = Module(theirs), network()
+    for one in (theirs, alone):
+        one[2].p = 0.0
+    optimizer: Any = torch.optim.Adam(theirs.parameters(), lr=0.1)
+    if side == "ours":
+        optimizer = pullback.optim.Adam(net.parameters(), lr=0.1)
+    reference = torch.optim.Adam(alone.parameters(), lr=0.1)
+    x = torch.randn(16, 4, dtype=torch.float64)
+    y = x.sum(1, keepdim=True)
+    losses = []
+    for _ in range(10):
+        loss = ((net(pullback.from_numpy(x.numpy())) - pullback.from_numpy(y.numpy())) ** 2).mean()
+        expected = ((alone(x) - y) ** 2).mean()
+        optimizer.zero_grad()  # after forward: gradients of the last step are dropped, whoever dropped them
+        reference.zero_grad()
+        loss.backward()
+        expected.backward()
+        optimizer.step()
+        reference.step()
+        losses.append((loss.item(), expected.item()))
+    found, right = zip(*losses, strict=True)
+    np.testing.assert_allclose(found, right, rtol=1e-9)
+    assert found[-1] < found[0] / 2
+    for a, b in zip(theirs.state_dict().values(), alone.state_dict().values(), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_gradients_add_up_on_both_sides() -> None:
+    layer = torch.nn.Linear(2, 1)
+    net = Module(layer)
+    for times in (1, 2):
+        net(pullback.ones(3, 2)).sum().backward()
+        assert layer.bias.grad.tolist() == net.bias.grad.tolist() == [3.0 * times]
+    layer.zero_grad()
+    net(pullback.ones(3, 2)).sum().backward()
+    assert layer.bias.grad.tolist() == net.bias.grad.tolist() == [3.0]
+    net.zero_grad()
+    net(pullback.ones(3, 2)).sum().backward()
+    assert layer.bias.grad.tolist() == net.bias.grad.tolist() == [3.0]
+
+
+def test_hooks_buffers_and_modes_keep_working() -> None:
+    theirs, said = network(), []
+    net = Module(theirs)
+    theirs[0].register_forward_hook(lambda m, args, out: said.append("forward"))
+    theirs[4].register_full_backward_hook(lambda m, gi, go: said.append("backward"))
+    x = real(5, 4)
+    (g,) = pullback.autograd.grad((net(x) ** 2).sum(), x, create_graph=True)
+    (g**2).sum().backward()
+    assert said[0] == "forward"
+    assert said.count("forward") == 1
+    assert "backward" in said
+    assert int(theirs[1].num_batches_tracked) == int(net.state_dict()["1.num_batches_tracked"]) == 1
+    assert net.get_parameter("0.weight").grad is not None
+    net.eval()
+    assert not theirs.training
+    assert gradcheck(net, (real(3, 4),))
+    assert gradgradcheck(net, (real(3, 4),))
+    assert not Module(theirs).training
+
+
+def test_tied_frozen_and_converted_parameters() -> None:
+    theirs = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
+    theirs[1].weight = theirs[0].weight
+    theirs[0].bias.requires_grad_(False)
+    net = Module(theirs)
+    assert len([*net.parameters()]) == 3
+    x = torch.ones(1, 2)
+    net(pullback.ones(1, 2)).sum().backward()
+    expected = torch.autograd.grad(theirs(x).sum(), theirs[0].weight)[0]
+    torch.testing.assert_close(theirs[0].weight.grad, expected)
+    assert theirs[0].bias.grad is None
+    for convert in (net.double, lambda: theirs.float()):
+        convert()
+        kind = pullback.float64 if convert == net.double else pullback.float32
+        out = net(pullback.ones(1, 2, dtype=kind))
+        assert out.dtype == kind
+        with pullback.no_grad():
+            net.get_parameter("0.weight").add_(1)
+        torch.testing.assert_close(
+            theirs(x.to(theirs[0].weight.dtype)).detach().numpy(), net(pullback.ones(1, 2, dtype=kind)).detach().numpy()
+        )
