@@ -145,6 +145,7 @@ _LATER = {
     "backends": "",
     "bridge": "",
     "cuda": "",
+    "func.custom_rules": "custom_jvp custom_vjp",
     "distributions": "",
     "inspect": "explain",
     "masked": "",

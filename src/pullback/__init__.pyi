@@ -35,6 +35,8 @@ from .compat.settings import use_deterministic_algorithms as use_deterministic_a
 from .compat import backends as backends
 from . import bridge as bridge
 from . import cuda as cuda
+from .func.custom_rules import custom_jvp as custom_jvp
+from .func.custom_rules import custom_vjp as custom_vjp
 from .compat import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain

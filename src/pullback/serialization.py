@@ -29,7 +29,7 @@ from typing import Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from . import _safetensors, errors
+from . import _safetensors, _torch_files, errors
 from ._safetensors import ForeignError
 from .nn import Parameter
 from .ops.sparse.compressed import sparse_compressed_tensor
@@ -101,11 +101,15 @@ def save(obj: Any, f: File) -> None:
 
 
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
-    """Read a file that `save` wrote, or one in the safetensors format, which is recognised by its content.
+    """Read a file that `save` wrote, one in the safetensors format, or one that `torch.save` wrote: by its content.
+
+    Nothing in a file is executed. Of torch's own checkpoints, what torch's ``weights_only=True`` allows is read, and
+    all else is refused by its name.
 
     Args:
         f: a path, or a binary file that can be sought in.
-        map_location: None or the CPU, where all tensors lie.
+        map_location: None or the CPU, where all tensors lie; tensors that torch saved on a device are loaded for
+            "cpu" alone.
         weights_only, mmap: accepted because torch has them; other objects are never loaded, and files are read, not
             mapped.
 
@@ -130,10 +134,10 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
     dtypes.check_device(map_location)
     if isinstance(f, (str, os.PathLike)):
         with open(f, "rb") as file:
-            return _read(file, f"'{os.fspath(f)}'")
+            return _read(file, f"'{os.fspath(f)}'", map_location is not None)
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
         raise TypeError(errors.message("load()", expected="f to be a path or a binary file", found=type(f).__name__))
-    return _read(f, "the file")
+    return _read(f, "the file", map_location is not None)
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -276,7 +280,7 @@ def _named(error: OSError, f: Any) -> OSError:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def _read(file: Any, name: str) -> Any:
+def _read(file: Any, name: str, on_cpu: bool) -> Any:
     with _damage_reported(name):
         start = file.tell()
         head = file.read(16)
@@ -286,7 +290,7 @@ def _read(file: Any, name: str) -> Any:
         raise TypeError(errors.message("load()", expected="a file opened in binary mode", found="one in text mode"))
     if head[:4] == b"PK\x03\x04":
         with _damage_reported(name):
-            return _read_zip(file, name, length)
+            return _read_zip(file, name, length, on_cpu)
     if _safetensors.is_one(head):
         with _damage_reported(name):
             return _safetensors.read(file, name, length)
@@ -317,13 +321,13 @@ def _not_ours(name: str, kind: tuple[str, str]) -> str:
     found, do = kind
     return errors.message(
         f"load(): {name}",
-        expected="a file that pullback.save wrote, or one in the safetensors format",
+        expected="a file that pullback.save or torch.save wrote, or one in the safetensors format",
         found=found,
         do=do,
     )
 
 
-_FROM_TORCH = "load it in torch and save it as safetensors: safetensors.torch.save_file(torch.load(path), new_path)"
+_FROM_TORCH = "load it in torch, and save it again: torch.save(torch.load(path), new_path)"
 
 
 def _kind_of(head: bytes) -> tuple[str, str]:
@@ -331,18 +335,19 @@ def _kind_of(head: bytes) -> tuple[str, str]:
     if not head:
         return "an empty file", ""
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
-        return "a pickle, as torch.save and pickle.dump write them", _FROM_TORCH
+        return "a pickle, as pickle.dump and versions of torch before 1.6 write them", _FROM_TORCH
     if head[:6] == b"\x93NUMPY":
         return "an array of NumPy", "write pullback.from_numpy(numpy.load(path))"
     return f"a file that begins with {head[:8]!r}", ""
 
 
-def _read_zip(file: Any, name: str, length: int) -> Any:
+def _read_zip(file: Any, name: str, length: int, on_cpu: bool) -> Any:
     with zipfile.ZipFile(file) as archive:
         members = archive.namelist()
         if _TREE not in members:
-            if any(member.rpartition("/")[2] == "data.pkl" for member in members):
-                raise ForeignError(_not_ours(name, ("a torch pickle file", _FROM_TORCH)))
+            if (pickled := _torch_files.pickle_of(members)) is not None:
+                _refuse_bombs(archive, length)
+                return _torch_files.read(archive, pickled, name, on_cpu)
             if members and all(member.endswith(".npy") for member in members):
                 do = "write {key: pullback.from_numpy(array) for key, array in numpy.load(path).items()}"
                 raise ForeignError(_not_ours(name, ("arrays that numpy.savez wrote", do)))

@@ -26,7 +26,7 @@ MADE = ("nn.modules.", "backends.")
 
 # What our modules offer and torch's of the same path do not.
 OWN = {
-    "": {"array_api", "bridge", "explain", "printoptions", "to"},
+    "": {"array_api", "bridge", "custom_jvp", "custom_vjp", "explain", "printoptions", "to"},
     "autograd": {
         *("AccumulateGrad", "FunctionCtx", "GradcheckError", "Node", "is_anomaly_check_nan_enabled"),
         *("is_anomaly_enabled", "is_grad_enabled", "is_inference_mode_enabled"),
@@ -78,7 +78,8 @@ def star_import(path: str) -> set[str]:
 
 
 # Every public module; those of a bridge need its host.
-MODULES = [pytest.param(p, marks=getattr(pytest.mark, p[7:])) if p.startswith("bridge.") else p for p in PUBLIC]
+HOSTS = {"bridge": ("torch", "jax"), "bridge.torch": ("torch",), "bridge.jax": ("jax",)}
+MODULES = [pytest.param(p, marks=[getattr(pytest.mark, host) for host in HOSTS.get(p, ())]) for p in PUBLIC]
 
 
 @pytest.mark.parametrize("path", MODULES)

@@ -34,14 +34,17 @@ class Foreign:
     """A function of ours of arrays, and its derivatives, which are made once: JAX compiles a call for each.
 
     start: the position of the random stream that every run begins at, if it draws numbers. pushes: of a jvp, the
-    function and which of its arguments have tangents.
+    function and which of its arguments have tangents. rule: the shapes and dtypes of the results, from those of the
+    arguments; without one the function is run on sample values.
     """
 
     start: Any = None
     pushes: tuple[Foreign, tuple[bool, ...]] | None = None
 
-    def __init__(self, f: Callable[..., Any], where: str) -> None:
-        self.f, self.where = f, where
+    def __init__(
+        self, f: Callable[..., Any], where: str, rule: Callable[[Sequence[Shape]], list[Shape]] | None = None
+    ) -> None:
+        self.f, self.where, self._rule = f, where, rule
         self.trees: dict[Any, Any] = {}
         self._shapes: dict[Any, tuple[list[Shape], bool]] = {}
         self._made: dict[Any, Foreign] = {}
@@ -69,7 +72,7 @@ class Foreign:
 
     def shapes(self, kinds: Sequence[Shape]) -> list[Shape]:
         """The shapes and dtypes of the results, as JAX has them."""
-        return self._found(kinds)[0]
+        return self._found(kinds)[0] if self._rule is None else self._rule(kinds)
 
     def is_random(self, kinds: Sequence[Shape]) -> bool:
         """Whether it draws random numbers."""
@@ -95,10 +98,8 @@ class Foreign:
 
     # Derivatives ------------------------------------------------------------------------------------------------------
 
-    def _derived(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Foreign:
-        if key not in self._made:
-            self._made[key] = Foreign(make(), self.where)
-        return self._made[key]
+    def _derived(self, key: Any, f: Callable[..., Any], rule: Callable[[Sequence[Shape]], list[Shape]]) -> Foreign:
+        return self._made.setdefault(key, Foreign(f, self.where, rule))
 
     def seeded(self, start: Any) -> Foreign:
         """The same function, whose runs draw the same random numbers."""
@@ -113,7 +114,10 @@ class Foreign:
             xs, tangents = values[: len(wanted)], values[len(wanted) :]
             return func.jvp(self._part(xs, wanted, floats), _picked(xs, wanted), tangents)[1]
 
-        made = self._derived(("jvp", wanted, floats), lambda: pushed)
+        def rule(kinds: Sequence[Shape]) -> list[Shape]:
+            return list(_picked(self.shapes(kinds[: len(wanted)]), floats))
+
+        made = self._derived(("jvp", wanted, floats), pushed, rule)
         made.pushes = self, wanted
         return made
 
@@ -132,11 +136,23 @@ class Foreign:
             _, pull = func.vjp(self._part(xs, linear, floats), *_picked(xs, linear))
             return tuple(_conjugate(g) for g in pull(tuple(cotangents)))
 
-        return self._derived(("pulled", linear, floats, at_zero), lambda: back)
+        def rule(kinds: Sequence[Shape]) -> list[Shape]:
+            return list(_picked(kinds[: len(linear)], linear) if at_zero is None else at_zero)
+
+        return self._derived(("pulled", linear, floats, at_zero), back, rule)
 
     def vmap(self, dims: tuple[int | None, ...]) -> Foreign:
         """The function of batches, whose results have the batch along their first axis."""
-        return self._derived(("vmap", dims), lambda: func.vmap(self.flat, in_dims=dims, randomness="same"))
+
+        def rule(kinds: Sequence[Shape]) -> list[Shape]:
+            sizes = {shape[d] for (shape, _), d in zip(kinds, dims, strict=True) if d is not None}
+            one = [
+                (shape if d is None else shape[:d] + shape[d + 1 :], dtype)
+                for (shape, dtype), d in zip(kinds, dims, strict=True)
+            ]
+            return [((*sizes, *shape), dtype) for shape, dtype in self.shapes(one)]
+
+        return self._derived(("vmap", dims), func.vmap(self.flat, in_dims=dims, randomness="same"), rule)
 
     def _part(self, xs: Sequence[Any], wanted: Sequence[bool], floats: Sequence[bool]) -> Callable[..., Any]:
         """The function of the wanted arguments alone, to the results that have derivatives."""

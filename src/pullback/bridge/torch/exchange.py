@@ -130,7 +130,7 @@ def _array_behind(p: Tensor) -> Array:
 
 
 def all_to_torch(found: Sequence[Tensor], given: Sequence[Tensor]) -> tuple[Any, ...]:
-    """Torch tensors on the memory of results, none of which shares memory with the arguments or another result."""
+    """Torch tensors on the memory of results; none shares memory with the arguments or another result."""
     taken: list[Any] = [g._data for g in given]
     made = []
     for p in found:
