@@ -1,4 +1,4 @@
-"""One `Function`, the sparse product of the examples, trained here, inside PyTorch and inside JAX: the losses are equal."""
+"""The sparse product of the examples, trained here, inside PyTorch and inside JAX: the losses are equal."""
 
 from __future__ import annotations
 

@@ -1,0 +1,120 @@
+"""The cost of the bridges: `python -m benchmarks.bridges torch` and `... jax`, each in a process of its own.
+
+The values of both sides are compared before anything is timed, the sides take turns, and the median of the turns is
+printed. A time is that of one call, forward and backward unless the line says otherwise.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import pullback
+
+SMALL, LARGE = 10, 10**7
+
+Sides = dict[str, Callable[[], Any]]
+
+
+class Swish(pullback.autograd.Function):
+    """The node that is called."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        return x * x.sigmoid()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        s = x.sigmoid()
+        return g * (s + x * s * (1 - s))
+
+
+def show(title: str, sides: Sides, calls: int, turns: int = 25) -> None:
+    """Time the sides in turns; ratios are to the first."""
+    values = [np.asarray(side(), np.float64) for side in sides.values()]
+    assert all(np.allclose(values[0], v, rtol=1e-4, atol=1e-6) for v in values), title
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(turns):
+        for name, side in sides.items():
+            start = time.perf_counter()
+            for _ in range(calls):
+                side()
+            times[name].append((time.perf_counter() - start) / calls * 1e6)
+    medians = {name: statistics.median(found) for name, found in times.items()}
+    first = next(iter(medians.values()))
+    print(title)
+    for name, median in medians.items():
+        print(f"  {name:40s} {median:12.1f} us   {median / first:6.2f}")
+
+
+def in_torch() -> None:
+    """PyTorch."""
+    import torch
+
+    from pullback.bridge.torch import function, wrap
+
+    torch.set_num_threads(1)
+
+    class Theirs(torch.autograd.Function):
+        forward, backward = Swish.__dict__["forward"], Swish.__dict__["backward"]
+
+    own, compiled = wrap(Swish.apply), wrap(pullback.compile(lambda x: x * pullback.sigmoid(x)))
+    here = function(lambda x: x * x.sigmoid())
+
+    def slope(f: Any, x: Any, g: Any, lib: Any = torch) -> Callable[[], Any]:
+        return lambda: lib.autograd.grad(f(x), x, g)[0]
+
+    x, g = torch.randn(SMALL, requires_grad=True), torch.ones(SMALL)
+    p, h = pullback.tensor(x.detach().numpy(), requires_grad=True), pullback.ones(SMALL)
+    sides = {"torch's Function": slope(Theirs.apply, x, g), "ours in torch": slope(own, x, g)}
+    show("a Function on 10 elements", {**sides, "ours, compiled, in torch": slope(compiled, x, g)}, 300)
+    sides = {"torch alone": slope(lambda x: x * x.sigmoid(), x, g), "torch's here": slope(here, p, h, pullback)}
+    show("a torch function on 10 elements", sides, 300)
+    x, g = torch.randn(LARGE, requires_grad=True), torch.ones(LARGE)
+    silu = torch.nn.functional.silu
+    sides = {"torch's Function": slope(Theirs.apply, x, g), "torch's silu": slope(silu, x, g)}
+    show("Swish of 1e7 float32", {**sides, "ours, compiled, in torch": slope(compiled, x, g)}, 1, 7)
+
+
+def in_jax() -> None:
+    """JAX."""
+    import jax
+    import jax.numpy as jnp
+
+    from pullback.bridge.jax import function, wrap
+
+    swish = pullback.compile(lambda x: x * pullback.sigmoid(x))
+    own = wrap(swish)
+    x = jnp.linspace(-1, 1, SMALL, dtype=jnp.float32)
+    kind = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    values = np.asarray(own(x))
+    empty = jax.jit(lambda x: jax.pure_callback(lambda v: values, kind, x))
+    forward, both = jax.jit(own), jax.jit(jax.grad(lambda x: own(x).sum()))
+    sides = {
+        "an empty pure_callback": lambda: empty(x).block_until_ready(),
+        "ours": lambda: forward(x).block_until_ready(),
+    }
+    show("forward in jit, on 10 elements", sides, 300)
+    p, g = pullback.tensor(np.array(x), requires_grad=True), pullback.ones(SMALL)
+    here = function(jax.nn.silu)
+    sides = {
+        "ours, in jit(grad)": lambda: both(x).block_until_ready(),
+        "JAX's here": lambda: pullback.autograd.grad(here(p), p, g)[0],
+    }
+    show("forward and backward on 10 elements", sides, 300)
+    big = jnp.ones(LARGE, jnp.float32)
+    theirs = jax.jit(jax.grad(lambda x: jax.nn.silu(x).sum()))
+    sides = {"JAX's silu": lambda: theirs(big).block_until_ready(), "ours": lambda: both(big).block_until_ready()}
+    show("Swish of 1e7 float32, in jit(grad)", sides, 1, 7)
+
+
+if __name__ == "__main__":
+    for host in sys.argv[1:]:
+        {"torch": in_torch, "jax": in_jax}[host]()
