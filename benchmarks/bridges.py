@@ -1,4 +1,4 @@
-"""The cost of the bridges: `python -m benchmarks.bridges torch` and `... jax`, each in a process of its own.
+"""The cost of the bridges: `python -m benchmarks.bridges torch`, `... jax` and `... rules`, each in its own process.
 
 The values of both sides are compared before anything is timed, the sides take turns, and the median of the turns is
 printed. A time is that of one call, forward and backward unless the line says otherwise.
@@ -52,6 +52,34 @@ def show(title: str, sides: Sides, calls: int, turns: int = 25) -> None:
     print(title)
     for name, median in medians.items():
         print(f"  {name:40s} {median:12.1f} us   {median / first:6.2f}")
+
+
+def of_rules() -> None:
+    """The node under a decorator, beside the class form."""
+
+    @pullback.custom_vjp
+    def square(x: Any) -> Any:
+        return x * x
+
+    square.defvjp(lambda x: (x * x, (x,)), lambda residuals, g: (2 * g * residuals[0],))
+
+    class Square(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * g * x
+
+    x, g = pullback.ones(SMALL, requires_grad=True), pullback.ones(SMALL)
+    sides: Sides = {
+        "the class": lambda: pullback.autograd.grad(Square.apply(x), x, g)[0],
+        "custom_vjp": lambda: pullback.autograd.grad(square(x), x, g)[0],
+    }
+    show("a square of 10 elements", sides, 200, 75)
 
 
 def in_torch() -> None:
@@ -117,4 +145,4 @@ def in_jax() -> None:
 
 if __name__ == "__main__":
     for host in sys.argv[1:]:
-        {"torch": in_torch, "jax": in_jax}[host]()
+        {"rules": of_rules, "torch": in_torch, "jax": in_jax}[host]()

@@ -71,7 +71,7 @@ LINES_PER_ROOM = {
     "table": 2400,
     "kernels": 900,
     "interpreters": 2600,
-    "func": 2100,
+    "func": 2300,
     "diagnose": 2200,
     "compile": 4400,
     "utils": 1500,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,40 @@ from .reverse import vjp
 _TENSOR = object()  # instead of a tensor among kept values
 
 
+def _signature(where: str, fun: Any) -> inspect.Signature:
+    """The arguments of a function. TypeError for one that does not say what it takes."""
+    try:
+        return inspect.signature(fun)
+    except ValueError as error:
+        raise TypeError(
+            errors.message(
+                f"{where}()",
+                expected="a function whose arguments are known",
+                found=errors.describe(fun),
+                do="wrap it: lambda x: f(x)",
+            )
+        ) from error
+
+
+def _numbers(where: str, given: Any, count: int) -> frozenset[int]:
+    """The numbers of arguments, counted from 0."""
+    try:
+        numbers = [operator.index(n) for n in (given if isinstance(given, (list, tuple, set, frozenset)) else (given,))]
+    except TypeError:
+        raise TypeError(
+            errors.message(
+                f"{where}()",
+                expected="nondiff_argnums to be an integer, or a tuple of integers",
+                found=errors.describe(given),
+            )
+        ) from None
+    if not all(-count <= n < count for n in numbers):
+        raise ValueError(
+            errors.message(f"{where}()", expected=f"nondiff_argnums among {count} arguments", found=f"{tuple(numbers)}")
+        )
+    return frozenset(n % count for n in numbers)
+
+
 class _Custom:
     """A function with rules of its own. function: the `Function` behind it, once the rules are given."""
 
@@ -33,8 +68,7 @@ class _Custom:
         where = type(self).__name__
         if not callable(fun):
             raise TypeError(errors.message(f"{where}()", expected="a function", found=errors.describe(fun)))
-        numbers = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
-        self._signature = inspect.signature(fun)
+        self._signature = _signature(where, fun)
         kinds = [(p.name, p.kind) for p in self._signature.parameters.values()]
         self._named = [name for name, kind in kinds if kind is inspect.Parameter.KEYWORD_ONLY]
         if any(kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD) for _, kind in kinds):
@@ -49,11 +83,7 @@ class _Custom:
         self._count = count = len(kinds)
         self._given = fun
         self.fun: Callable[..., Any] = self._with_names if self._named else fun
-        if not all(isinstance(n, int) and -count <= n < count for n in numbers):
-            raise ValueError(
-                errors.message(f"{where}()", expected=f"nondiff_argnums among {count} arguments", found=f"{numbers}")
-            )
-        self.nondiff = frozenset(n % count for n in numbers)
+        self.nondiff = _numbers(where, nondiff_argnums, count)
         functools.update_wrapper(self, fun)
 
     def _with_names(self, *args: Any) -> Any:
@@ -126,19 +156,21 @@ class custom_vjp(_Custom):  # noqa: N801 - JAX's name
     See https://docs.jax.dev/en/latest/_autosummary/jax.custom_vjp.html.
     """
 
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+        super().__init__(fun, nondiff_argnums)
+
     def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
         """Give the rule: forward with residuals, and backward."""
         fun, nondiff, name = self.fun, self.nondiff, self._given.__name__
 
         def forward(ctx: Any, *args: Any) -> Any:
-            if not any(ctx.needs_input_grad):
+            if not any(ctx._edges):
                 return fun(*args)
             pair = fwd(*args)
             if type(pair) is not tuple or len(pair) != 2:
                 raise _wrong(name, "fwd", "a pair: the result, and residuals", pair)
             out, residuals = pair
-            _keep(ctx, residuals)
-            ctx.several = type(out) is tuple
+            ctx.kept = type(out) is tuple, _keep(ctx, residuals)
             if nondiff:
                 ctx.held = self._divided(args)[0]
             return out
@@ -147,8 +179,10 @@ class custom_vjp(_Custom):  # noqa: N801 - JAX's name
             forward(_Always(ctx), *inputs)
 
         def backward(ctx: Any, *gs: Any) -> Any:
-            g = gs if ctx.several else gs[0]
-            found = bwd(_kept(ctx), g) if not nondiff else bwd(*ctx.held, _kept(ctx), g)
+            several, nested = ctx.kept
+            kept = ctx.saved_tensors if nested is None else nested(ctx.saved_tensors)
+            g = gs if several else gs[0]
+            found = bwd(*ctx.held, kept, g) if nondiff else bwd(kept, g)
             if type(found) is not tuple:
                 raise _wrong(name, "bwd", "a tuple with a gradient, or None, for each argument", found)
             if not nondiff:
@@ -166,7 +200,7 @@ class custom_vjp(_Custom):  # noqa: N801 - JAX's name
 class _Always:
     """A context for a forward that is wanted with its residuals."""
 
-    needs_input_grad = (True,)
+    _edges = (True,)
 
     def __init__(self, ctx: Any) -> None:
         vars(self)["_ctx"] = ctx
@@ -206,6 +240,9 @@ class custom_jvp(_Custom):  # noqa: N801 - JAX's name
     See https://docs.jax.dev/en/latest/_autosummary/jax.custom_jvp.html.
     """
 
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
+        super().__init__(fun, nondiff_argnums)
+
     def defjvp(self, rule: Callable[..., Any]) -> None:
         """Give the rule for all arguments."""
 
@@ -216,8 +253,7 @@ class custom_jvp(_Custom):  # noqa: N801 - JAX's name
             return pair[1]
 
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-            _keep(ctx, inputs)
-            ctx.several = type(output) is tuple
+            ctx.kept = type(output) is tuple, _keep(ctx, inputs)
 
         def forward(ctx: Any, *args: Any) -> Any:
             out = self.fun(*args)
@@ -240,7 +276,7 @@ class custom_jvp(_Custom):  # noqa: N801 - JAX's name
                 return pushed(held, primals, rebuild(primals, iter(filled)))
 
             _, pull = vjp(linear, *[np.zeros_like(p.detach()) for p, v in zip(flat, varied, strict=True) if v])
-            found = iter(pull(gs if ctx.several else gs[0]))
+            found = iter(pull(gs if ctx.kept[0] else gs[0]))
             nested = iter(rebuild(primals, iter([next(found) if v else None for v in varied])))
             count = len(primals) + len(self.nondiff)
             return tuple(None if n in self.nondiff else next(nested) for n in range(count))
@@ -283,31 +319,35 @@ def _tangent(primal: Any, tangent: Any) -> Any:
     return np.zeros_like(primal.detach()) if isinstance(primal, Tensor) else None
 
 
-def _keep(ctx: Any, values: Any) -> None:
-    """Keep nested values for backward, the Tensors among them as `save_for_backward` does."""
+def _keep(ctx: Any, values: Any) -> Callable[[Sequence[Any]], Any] | None:
+    """Keep nested values for backward, the Tensors among them as `save_for_backward` does.
+
+    Returns the function from the saved Tensors to the values; None for a tuple of Tensors, which needs none.
+    """
     if type(values) is tuple:
-        for value in values:
-            if not isinstance(value, Tensor):
-                break
-        else:
+        try:
             ctx.save_for_backward(*values)
-            return
+            return None
+        except TypeError:  # not all of them are Tensors
+            pass
     flat = list(leaves(values))
     ctx.save_for_backward(*[v for v in flat if isinstance(v, Tensor)])
-    ctx.values = values, [_TENSOR if isinstance(v, Tensor) else v for v in flat]
-    if any(isinstance(v, Tensor) for v in flat):  # the tree without its tensors
-        ctx.values = rebuild(values, iter([None] * len(flat))), ctx.values[1]
+    others = [_TENSOR if isinstance(v, Tensor) else v for v in flat]
+    tree = values
+    if any(v is _TENSOR for v in others):  # the tree holds none of the Tensors
+        tree = rebuild(values, iter([None] * len(flat)))
+
+    def nested(tensors: Sequence[Any]) -> Any:
+        each = iter(tensors)
+        return rebuild(tree, iter([next(each) if v is _TENSOR else v for v in others]))
+
+    return nested
 
 
 def _kept(ctx: Any) -> Any:
     """The values that `_keep` kept."""
-    tensors = ctx.saved_tensors
-    found = getattr(ctx, "values", None)
-    if found is None:
-        return tensors
-    tree, flat = found
-    each = iter(tensors)
-    return rebuild(tree, iter([next(each) if v is _TENSOR else v for v in flat]))
+    nested = ctx.kept[1]
+    return ctx.saved_tensors if nested is None else nested(ctx.saved_tensors)
 
 
 def _wrong(name: str, rule: str, expected: str, found: Any) -> TypeError:

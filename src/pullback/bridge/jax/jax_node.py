@@ -16,7 +16,7 @@ import numpy as np
 from ... import errors
 from ...autograd.function import Function
 from ...tensor import dtypes
-from ...tensor.modes import thread
+from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..hosts import check_function, name_of
@@ -139,13 +139,13 @@ def _leaves_out(a: np.ndarray[Any, Any], kept: np.dtype[Any]) -> bool:
 
 def _tensor(o: Any) -> Tensor:
     """A result of JAX's, whose memory is read-only, in memory of ours."""
-    return wrap(dtypes.known(np.array(o)))
+    return wrap(dtypes.known(np.array(o)))  # which waits until it is computed
 
 
 def apply(foreign: Foreign, ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of a foreign function, with their places in our graph."""
-    lifted = any(isinstance(p, Lifted) for p in ps)
-    found = (TransformedJaxFunction if lifted else JaxFunction).apply(foreign, *ps)
+    node = TransformedJaxFunction if LEVELS.n and any(isinstance(p, Lifted) for p in ps) else JaxFunction
+    found = node.apply(foreign, *ps)
     return found if type(found) is tuple else (found,)
 
 
@@ -155,12 +155,11 @@ class JaxFunction(Function):
     @staticmethod
     def forward(ctx: Any, foreign: Foreign, *ps: Tensor) -> Any:
         """Call it, and keep JAX's residuals."""
-        arrays = [_given(p) for p in ps]
         residuals = None
-        if any(ctx.needs_input_grad):
-            outs, residuals = foreign.forward(*arrays)
+        if True in ctx.needs_input_grad:
+            outs, residuals = foreign.forward(*map(_given, ps))
         else:
-            outs = foreign.run(*arrays)
+            outs = foreign.run(*map(_given, ps))
         made = tuple(map(_tensor, outs))
         _keep(ctx, foreign, ps, made, residuals)
         return made if len(made) > 1 else made[0]
@@ -169,15 +168,15 @@ class JaxFunction(Function):
     def backward(ctx: Any, *gs: Tensor) -> Any:
         """A call of the compiled vjp; one that is recorded or batched is a call of its own."""
         wanted = ctx.needs_input_grad[1:]
-        ps = ctx.saved_tensors
-        if ctx.residuals is None or thread.modes.grad_enabled or any(isinstance(g, Lifted) for g in gs):
-            found = iter(apply(ctx.foreign.vjp(wanted, ctx.floats), [*_picked(gs, ctx.floats), *ps]))
+        ps, floats, residuals = ctx.saved_tensors, ctx.floats, ctx.residuals
+        if residuals is None or thread.modes.grad_enabled or (LEVELS.n and any(isinstance(g, Lifted) for g in gs)):
+            found = iter(apply(ctx.foreign.vjp(wanted, floats), [*_picked(gs, floats), *ps]))
             return (None, *[next(found) if w else None for w in wanted])
-        cotangents = tuple(
+        cotangents = [
             _conjugate(_given(g)) if has else np.zeros(g._data.shape, jax.dtypes.float0)
-            for g, has in zip(gs, ctx.floats, strict=True)
-        )
-        grads = ctx.foreign.pull(ctx.residuals, cotangents)
+            for g, has in zip(gs, floats, strict=True)
+        ]
+        grads = ctx.foreign.pull(residuals, tuple(cotangents))
         return (None, *[_tensor(_conjugate(g)) if w else None for g, w in zip(grads, wanted, strict=True)])
 
 
@@ -215,7 +214,7 @@ def _keep(ctx: Any, foreign: Foreign, ps: Sequence[Tensor], outs: Sequence[Tenso
     ctx.save_for_backward(*ps)
     ctx.save_for_forward(*ps)
     ctx.foreign, ctx.residuals = foreign, residuals
-    ctx.floats = tuple(o._data.dtype.kind in "fcV" for o in outs)
+    ctx.floats = tuple([o._data.dtype.kind in "fcV" for o in outs])
 
 
 def function(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:

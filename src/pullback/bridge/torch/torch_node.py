@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd.graph import _engine_run_backward
 
 from ... import errors
 from ...autograd.function import Function
@@ -258,15 +259,14 @@ def _gradients(
         outs, vectors = [o for o, _ in pairs], [v for _, v in pairs]
     found: Sequence[Any] = [None] * len(ins)
     if outs and ins:
-        found = torch.autograd.grad(
-            outs,
-            ins,
-            vectors,
-            retain_graph=True,
-            create_graph=create,
-            allow_unused=True,
-            is_grads_batched=batch is not None,
-        )
+        if batch is None:  # as torch.autograd.grad calls it, which looks at the arguments for half of a small pass
+            found = _engine_run_backward(
+                tuple(outs), tuple(vectors), True, create, tuple(ins), allow_unreachable=True, accumulate_grad=False
+            )
+        else:
+            found = torch.autograd.grad(
+                outs, ins, vectors, retain_graph=True, create_graph=create, allow_unused=True, is_grads_batched=True
+            )
     lead = () if batch is None else (batch,)
     return [torch.zeros(lead + t.shape, dtype=t.dtype) if g is None else g for g, t in zip(found, ins, strict=True)]
 
