@@ -1,6 +1,6 @@
 """The cost of the bridges: `python -m benchmarks.bridges torch`, `... jax` and `... rules`, each in its own process.
 
-The values of both sides are compared before anything is timed, the sides take turns, and the median of the turns is
+The values of both sides are compared before anything is timed, the sides take turns, and medians over the turns are
 printed. A time is that of one call, forward and backward unless the line says otherwise.
 """
 
@@ -36,8 +36,8 @@ class Swish(pullback.autograd.Function):
         return g * (s + x * s * (1 - s))
 
 
-def show(title: str, sides: Sides, calls: int, turns: int = 25) -> None:
-    """Time the sides in turns; ratios are to the first."""
+def show(title: str, sides: Sides, calls: int, turns: int = 75) -> None:
+    """Time the sides in turns. A ratio is the median of those to the first side within each turn."""
     values = [np.asarray(side(), np.float64) for side in sides.values()]
     assert all(np.allclose(values[0], v, rtol=1e-4, atol=1e-6) for v in values), title
     times: dict[str, list[float]] = {name: [] for name in sides}
@@ -47,11 +47,11 @@ def show(title: str, sides: Sides, calls: int, turns: int = 25) -> None:
             for _ in range(calls):
                 side()
             times[name].append((time.perf_counter() - start) / calls * 1e6)
-    medians = {name: statistics.median(found) for name, found in times.items()}
-    first = next(iter(medians.values()))
+    first = next(iter(times.values()))
     print(title)
-    for name, median in medians.items():
-        print(f"  {name:40s} {median:12.1f} us   {median / first:6.2f}")
+    for name, found in times.items():
+        ratio = statistics.median(t / one for t, one in zip(found, first, strict=True))
+        print(f"  {name:40s} {statistics.median(found):12.1f} us   {ratio:6.2f}")
 
 
 def of_rules() -> None:
@@ -79,7 +79,7 @@ def of_rules() -> None:
         "the class": lambda: pullback.autograd.grad(Square.apply(x), x, g)[0],
         "custom_vjp": lambda: pullback.autograd.grad(square(x), x, g)[0],
     }
-    show("a square of 10 elements", sides, 200, 75)
+    show("a square of 10 elements", sides, 100)
 
 
 def in_torch() -> None:
@@ -102,13 +102,13 @@ def in_torch() -> None:
     x, g = torch.randn(SMALL, requires_grad=True), torch.ones(SMALL)
     p, h = pullback.tensor(x.detach().numpy(), requires_grad=True), pullback.ones(SMALL)
     sides = {"torch's Function": slope(Theirs.apply, x, g), "ours in torch": slope(own, x, g)}
-    show("a Function on 10 elements", {**sides, "ours, compiled, in torch": slope(compiled, x, g)}, 300)
+    show("a Function on 10 elements", {**sides, "ours, compiled, in torch": slope(compiled, x, g)}, 100)
     sides = {"torch alone": slope(lambda x: x * x.sigmoid(), x, g), "torch's here": slope(here, p, h, pullback)}
-    show("a torch function on 10 elements", sides, 300)
+    show("a torch function on 10 elements", sides, 100)
     x, g = torch.randn(LARGE, requires_grad=True), torch.ones(LARGE)
     silu = torch.nn.functional.silu
     sides = {"torch's Function": slope(Theirs.apply, x, g), "torch's silu": slope(silu, x, g)}
-    show("Swish of 1e7 float32", {**sides, "ours, compiled, in torch": slope(compiled, x, g)}, 1, 7)
+    show("Swish of 1e7 float32", {**sides, "ours, compiled, in torch": slope(compiled, x, g)}, 1, 9)
 
 
 def in_jax() -> None:
@@ -129,18 +129,18 @@ def in_jax() -> None:
         "an empty pure_callback": lambda: empty(x).block_until_ready(),
         "ours": lambda: forward(x).block_until_ready(),
     }
-    show("forward in jit, on 10 elements", sides, 300)
+    show("forward in jit, on 10 elements", sides, 100)
     p, g = pullback.tensor(np.array(x), requires_grad=True), pullback.ones(SMALL)
     here = function(jax.nn.silu)
     sides = {
         "ours, in jit(grad)": lambda: both(x).block_until_ready(),
         "JAX's here": lambda: pullback.autograd.grad(here(p), p, g)[0],
     }
-    show("forward and backward on 10 elements", sides, 300)
+    show("forward and backward on 10 elements", sides, 100)
     big = jnp.ones(LARGE, jnp.float32)
     theirs = jax.jit(jax.grad(lambda x: jax.nn.silu(x).sum()))
     sides = {"JAX's silu": lambda: theirs(big).block_until_ready(), "ours": lambda: both(big).block_until_ready()}
-    show("Swish of 1e7 float32, in jit(grad)", sides, 1, 7)
+    show("Swish of 1e7 float32, in jit(grad)", sides, 1, 9)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -149,6 +150,23 @@ def test_bad_input_is_refused_with_what_to_do(name: str) -> None:
 def test_a_captured_tensor_is_read_without_gradients() -> None:
     with pullback.no_grad():
         assert not function(lambda a: LAYER(a))(real(3)).requires_grad
+
+
+def test_calls_from_several_threads() -> None:
+    there, found = function(lambda a: {"sin": torch.sin(a)}), []
+
+    def run(n: int) -> None:
+        for _ in range(10):
+            x = pullback.ones(n, dtype=pullback.float64, requires_grad=True)
+            there(x)["sin"].sum().backward()
+            found.append(np.allclose(x.grad, np.cos(1.0)))
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in (2, 3, 5, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 40
 
 
 def test_results_without_a_gradient() -> None:

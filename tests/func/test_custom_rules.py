@@ -211,4 +211,7 @@ def test_a_method_and_the_audit() -> None:
     Layer().f(x).sum().backward()
     assert x.grad.tolist() == [2, 2]
     assert issubclass(scaled_sin.function, pullback.autograd.Function)
-    assert pullback.testing.audit(scaled_sin.function, (real(3), real(3))) is not None
+    for factor, right in ((1, True), (2, False)):
+        sin = custom_vjp(lambda x: x.sin())
+        sin.defvjp(lambda x: (x.sin(), (x,)), lambda residuals, g, k=factor: (k * g * residuals[0].cos(),))
+        assert (not pullback.testing.audit(sin.function, real(3)).findings) is right

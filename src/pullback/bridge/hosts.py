@@ -127,22 +127,26 @@ def samples(kinds: Sequence[Shape]) -> Iterator[list[np.ndarray[Any, Any]]]:
         yield found
 
 
-def results(run: Callable[..., Sequence[Any]], kinds: Sequence[Shape], where: str) -> tuple[list[Shape], bool]:
+def results(
+    run: Callable[..., Any], check: Callable[[Any, list[Tensor]], Sequence[Tensor]], kinds: Sequence[Shape], where: str
+) -> tuple[list[Shape], bool]:
     """The shapes and dtypes of the results for arguments of these, and whether random numbers were drawn.
 
-    The function is run on sample values: constants would be singular where a matrix is inverted.
+    The function is run on sample values: constants would be singular where a matrix is inverted. check: the Tensors of
+    what it returned for its arguments, or an error, which is none of the function's own.
     """
     first: Exception | None = None
     before = position()
     try:
         for arrays in samples(kinds):
+            xs = [wrap(a) for a in arrays]
             try:
                 with no_grad():
-                    outs = run(*[wrap(a) for a in arrays])
+                    out = run(*xs)
             except Exception as error:
                 first = first or error
                 continue
-            return [(tuple(o._data.shape), o._data.dtype) for o in outs], position() != before
+            return [(tuple(o._data.shape), o._data.dtype) for o in check(out, xs)], position() != before
     finally:
         go_to(before)
     given = ", ".join(f"{dtype}{list(shape)}" for shape, dtype in kinds)

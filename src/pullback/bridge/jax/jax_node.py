@@ -20,6 +20,7 @@ from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..hosts import check_function, name_of
+from .process import check_process
 
 _WHERE = "pullback.bridge.jax"
 
@@ -27,7 +28,7 @@ _WHERE = "pullback.bridge.jax"
 class Foreign:
     """A JAX function of arrays, and its derivatives.
 
-    tree: what the last call returned, with its nesting.
+    trees: how its results nest, for the shapes and dtypes of arguments. tree: the same for all, if they nest alike.
     """
 
     tree: Any = None
@@ -38,6 +39,7 @@ class Foreign:
         self.run = keep(self.flat)
         self.forward = keep(lambda *xs: jax.vjp(self.flat, *xs))
         self.pull = keep(lambda residuals, cotangents: residuals(cotangents))
+        self.trees: dict[Any, Any] = {}
         self._made: dict[Any, Foreign] = {}
 
     def flat(self, *xs: Any) -> tuple[Any, ...]:
@@ -53,12 +55,17 @@ class Foreign:
                         do="return jnp.asarray(value) for a number",
                     )
                 )
-        self.tree = tree
+        self.trees[tuple([(x.shape, x.dtype) for x in xs])] = tree
+        self.tree = tree if all(t == tree for t in [*self.trees.values()]) else None
         return tuple(found)
 
-    def nested(self, flat: Sequence[Any]) -> Any:
-        """The results as the function nests them."""
-        return jax.tree_util.tree_unflatten(self.tree, flat)
+    def nested(self, flat: Sequence[Any], ps: Sequence[Tensor]) -> Any:
+        """The results as the function nests them for these arguments. JAX runs it once for each of their shapes."""
+        tree = self.tree
+        if tree is None:
+            canonical = jax.dtypes.canonicalize_dtype
+            tree = self.trees[tuple([(tuple(p.shape), canonical(p.dtype.numpy)) for p in ps])]
+        return jax.tree_util.tree_unflatten(tree, flat)
 
     def _derived(self, key: Any, make: Callable[[], Callable[..., Any]]) -> Foreign:
         if key not in self._made:
@@ -245,12 +252,12 @@ def function(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
     others: dict[Any, Foreign] = {}
 
     def called(*args: Any, **kwargs: Any) -> Any:
+        check_process()
         if not kwargs and all(isinstance(a, Tensor) for a in args):
             foreign, ps = plain, list(args)
         else:
             foreign, ps = _with_constants(f, where, jit, others, (args, kwargs))
-        found = apply(foreign, ps)
-        return foreign.nested(found)
+        return foreign.nested(apply(foreign, ps), ps)
 
     functools.update_wrapper(called, f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
     return called

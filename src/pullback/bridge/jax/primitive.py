@@ -26,6 +26,7 @@ from ...tensor.nested import rebuild
 from ...tensor.tensor import Tensor
 from ...tensor.tensor import wrap as wrap_array
 from ..hosts import Shape, check_function, name_of, refuse_captured, results, same_numbers, tensors_in
+from .process import check_process
 
 _WHERE = "pullback.bridge.jax"
 
@@ -82,9 +83,11 @@ class Foreign:
         key = tuple(kinds)
         if key not in self._shapes:
 
-            def run(*xs: Tensor) -> tuple[Tensor, ...]:
+            def run(*xs: Tensor) -> Any:
                 with enable_grad():
-                    out = self.f(*xs)
+                    return self.f(*xs)
+
+            def check(out: Any, xs: list[Tensor]) -> tuple[Tensor, ...]:
                 outs = tensors_in(out, self.where)
                 refuse_captured(outs, xs, self.where)
                 self.trees[key] = out if isinstance(out, Tensor) else rebuild(out, iter([None] * len(outs)))
@@ -92,7 +95,7 @@ class Foreign:
                     _dense(o)
                 return outs
 
-            found, is_random = results(run, kinds, self.where)
+            found, is_random = results(run, check, kinds, self.where)
             self._shapes[key] = [(shape, jax.dtypes.canonicalize_dtype(dtype)) for shape, dtype in found], is_random
         return self._shapes[key]
 
@@ -314,6 +317,7 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
     others: dict[Any, Foreign] = {}
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
+        check_process()
         if not kwargs and all(isinstance(a, jax.Array | np.ndarray) for a in args):
             foreign, xs = plain, list(args)
         else:

@@ -17,7 +17,7 @@ import torch
 
 from ... import errors
 from ...tensor.tensor import Tensor
-from ..hosts import Shape, check_function, name_of, results
+from ..hosts import Shape, check_function, name_of, results, tensors_in
 from .exchange import has_derivative, numpy_dtype, torch_dtype
 from .wrapped import Foreign, call, is_traced, run, wrap
 
@@ -166,7 +166,9 @@ class _Operator:
         kinds = [(tuple(map(int, x.shape)), numpy_dtype(x.dtype)) for x in xs]
         key = (tuple(kinds), tuple(None if isinstance(a, torch.Tensor) else a for a in args))
         if key not in self._shapes:
-            self._shapes[key], _ = results(self._foreign(args).flat, kinds, self.where)
+            self._shapes[key], _ = results(
+                self._foreign(args).f, lambda out, xs: tensors_in(out, self.where), kinds, self.where
+            )
         made = [xs[0].new_empty(shape, dtype=torch_dtype(dtype)) for shape, dtype in self._shapes[key]]
         return self._returned(tuple(made))
 
