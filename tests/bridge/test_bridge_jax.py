@@ -247,6 +247,16 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "a number of JAX": (lambda: function(lambda a: 3)(pullback.ones(2)), TypeError, "must return arrays.*int 3"),
     "a sparse argument": (lambda: function(jnp.sin)(pullback.ones(2).to_sparse()), TypeError, "dense tensors"),
+    "a captured tensor in a function of JAX": (
+        lambda: function(lambda a: a * jnp.asarray(PARAMETER))(pullback.ones(3, dtype=pullback.float64)),
+        RuntimeError,
+        r"requires grad.*detach\(\)",
+    ),
+    "a tracer from outside": (
+        lambda: jax.grad(lambda s: wrap(lambda a: a * s)(jnp.ones(3)).sum())(jnp.ones(3)),
+        RuntimeError,
+        "unsupported operand.*Tracer",
+    ),
     "no function of JAX": (lambda: function(3), TypeError, "expected a function, found int 3"),
 }
 

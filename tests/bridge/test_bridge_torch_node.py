@@ -121,6 +121,13 @@ def test_results_share_no_memory_and_writes_are_noticed() -> None:
 
 
 LAYER = torch.nn.Linear(3, 3, dtype=torch.float64)
+PARAMETER = pullback.ones(3, dtype=pullback.float64, requires_grad=True)
+OURS = pullback.ones(3)
+
+
+class Marked(pullback.Tensor):
+    """A tensor of a class derived from ours."""
+
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a module": (lambda: function(LAYER), TypeError, r"write pullback\.bridge\.torch\.Module\(module\)"),
@@ -134,6 +141,22 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         RuntimeError,
         r"would get no gradient.\n.*pullback\.bridge\.torch\.Module",
     ),
+    "a captured tensor of ours": (
+        lambda: function(lambda a: a * torch.from_numpy(PARAMETER.numpy()))(real(3)),
+        RuntimeError,
+        r"requires grad.*detach\(\)",
+    ),
+    "a captured tensor of ours, by DLPack": (
+        lambda: function(lambda a: a * torch.from_dlpack(PARAMETER))(real(3)),
+        BufferError,
+        r"require gradient.*detach\(\)",
+    ),
+    "tensors of both sides": (lambda: torch.ones(3) * OURS, TypeError, "'Tensor' and 'Tensor'"),
+    "ours first": (lambda: OURS * torch.ones(3), TypeError, "'Tensor' and 'Tensor'"),
+    "ours in a function of torch": (lambda: torch.add(torch.ones(3), OURS), TypeError, r"torch\.add.*pullback\.Tensor"),
+    "a subclass of ours": (lambda: torch.ones(3) * OURS.as_subclass(Marked), TypeError, "'Tensor' and 'Marked'"),
+    "both sides in a function": (lambda: function(lambda a: a * OURS)(real(3)), TypeError, "'Tensor' and 'Tensor'"),
+    "theirs given to ours": (lambda: pullback.sin(torch.ones(3)), TypeError, r"sin\(\): expected a Tensor"),
     "a module on a device": (lambda: Module(torch.nn.Linear(2, 2, device="meta")), TypeError, "found one on meta"),
     "an error in it": (lambda: function(lambda a: a @ a[:2])(real(3)), RuntimeError, "inconsistent tensor size"),
 }

@@ -279,12 +279,18 @@ def _torch_function(
     func: the function of `pullback` for the operation, also if it was called as a method or an operator.
     types: the classes derived from Tensor among the arguments.
     """
-    if not all(issubclass(cls, kind) for kind in types):
+    if not all(issubclass(cls, kind) for kind in types) or _is_pytorchs(func):
         return NotImplemented
     kwargs = kwargs or {}
     with DisableTorchFunctionSubclass():
         found = func(*args, **kwargs)
         return _converted(found, cls, _identities((*args, *kwargs.values())))
+
+
+def _is_pytorchs(func: Any) -> bool:
+    """Whether PyTorch asks, which has the same protocol, about an operation of its own: it takes no Tensors of ours."""
+    home = getattr(func, "__module__", None) or getattr(getattr(func, "__objclass__", None), "__module__", None)
+    return isinstance(home, str) and home.partition(".")[0] == "torch"
 
 
 def _identities(values: Iterable[Any]) -> set[int]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ... import errors
 from ...autograd.function import Function
+from ...autograd.grad_mode import enable_grad
 from ...tensor import dtypes
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import leaves, rebuild
@@ -43,8 +44,9 @@ class Foreign:
         self._made: dict[Any, Foreign] = {}
 
     def flat(self, *xs: Any) -> tuple[Any, ...]:
-        """Call the function."""
-        out = self.f(*xs)
+        """Call the function. It may keep what it reads as constants, so reading what requires grad is refused."""
+        with enable_grad():
+            out = self.f(*xs)
         found, tree = jax.tree_util.tree_flatten(out)
         for leaf in found:
             if not isinstance(leaf, jax.Array | np.ndarray):

@@ -127,12 +127,15 @@ class Foreign:
             for t, p in zip(ts, ps, strict=True):
                 if p._data.dtype.kind in "fcV":
                     t.requires_grad = True
-        before = torch.is_grad_enabled()
+        modes, before = thread.modes, torch.is_grad_enabled()
+        ours = modes.grad_enabled
+        modes.grad_enabled = self.enabled  # so that what requires grad is not converted in it without a word
         torch._C._set_grad_enabled(self.enabled)
         try:
             outs = self.flat(*ts)
         finally:
             torch._C._set_grad_enabled(before)
+            modes.grad_enabled = ours
         _refuse_captured(outs, ts, self.where)
         if self.records:
             self.graph = Graph(ts, outs)
