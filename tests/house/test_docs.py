@@ -28,8 +28,10 @@ DOCS = ROOT / "docs"
 CHAPTERS = sorted(path.name for path in (DOCS / "learn").glob("*.md") if path.name != "index.md")
 PAGES = sorted(DOCS.rglob("*.md"))
 INTERPRETERS = ("payloads", "taylor", "sparse_derivatives")
+BRIDGES = ("bridge_torch", "bridge_jax")
 OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
-    DOCS / f"{name}.md" for name in ("index", "from_pytorch", "from_autograd", "how_it_works", "design", *INTERPRETERS)
+    DOCS / f"{name}.md"
+    for name in ("index", "from_pytorch", "from_autograd", "how_it_works", "design", *INTERPRETERS, *BRIDGES)
 ]
 HOW_TO_READ_A_NAME = re.compile(r"`(pullback(?:\.\w+)+)")
 
@@ -86,7 +88,8 @@ def test_both_editions_have_the_same_chapters() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", *(f"{name}.md" for name in INTERPRETERS)]
+    "page",
+    [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", *(f"{name}.md" for name in INTERPRETERS + BRIDGES)],
 )
 def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     english, chinese = ((DOCS / folder / page).read_text("utf-8") for folder in ("", "zh"))

@@ -133,7 +133,7 @@ def results(
     """The shapes and dtypes of the results for arguments of these, and whether random numbers were drawn.
 
     The function is run on sample values: constants would be singular where a matrix is inverted. check: the Tensors of
-    what it returned for its arguments, or an error, which is none of the function's own.
+    what it returned for its arguments, or an error that is ours.
     """
     first: Exception | None = None
     before = position()
