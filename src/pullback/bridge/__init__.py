@@ -5,7 +5,8 @@ A *foreign function* is four functions: its call, its vjp, its jvp and its vmap.
 one class for each direction is enough: every order and mode follows from it.
 
 `bridge.torch` and `bridge.jax` are loaded on first use. They are the only modules that import these libraries, which
-are extras: ``pip install 'pullback[torch]'``, ``pip install 'pullback[jax]'``.
+are extras: ``pip install 'pullback[torch]'``, ``pip install 'pullback[jax]'``. `bridge.autograd` is the namespace of
+HIPS autograd on this package; it needs no autograd.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-__all__ = ["jax", "torch"]
+__all__ = ["autograd", "jax", "torch"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -49,6 +49,7 @@ PUBLIC = [
     "autograd.function",
     "autograd.grad_mode",
     "bridge",
+    "bridge.autograd",
     "bridge.jax",
     "bridge.torch",
     "compile",

@@ -40,12 +40,22 @@ def _check_reshape(input: Tensor, shape: Any, *more: Any) -> Any:
     return input, sizes((shape, *more))
 
 
+def _in_order(a: Any, shape: Any, order: str) -> Any:
+    """numpy.reshape: with the order "F", the first index changes fastest, so both shapes are read backwards."""
+    if order != "F":
+        return reshape(a, shape)
+    return np.transpose(reshape(np.transpose(a), sizes((shape,))[::-1]))
+
+
 @linear(
     checks=_check_reshape,
     node="ViewBackward0",
     batch=by(_reshape_all),
     input=_back_to_shape,
-    numpy={np.reshape: lambda a, /, shape: reshape(a, shape), np.ravel: lambda a: ravel(a)},
+    numpy={
+        np.reshape: lambda a, /, shape, order="C": _in_order(a, shape, order),
+        np.ravel: lambda a, order="C": _in_order(a, (-1,), order),
+    },
     view=True,
     samples=lambda: [
         S(A(2, 3), (3, 2)),

@@ -1,0 +1,76 @@
+"""autograd's own namespace (https://github.com/HIPS/autograd) on this package: one import changes, the program stays.
+
+``import pullback.bridge.autograd.numpy as np`` and ``from pullback.bridge.autograd import grad`` stand for the same
+lines with ``autograd``; `install` answers ``import autograd`` itself, for programs and libraries that are not to be
+changed, and so does ``python -m pullback.bridge.autograd script.py``. Outside of a derivative there are only NumPy's
+arrays and numbers; inside, an `ArrayBox` holds a Tensor. autograd need not be installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .containers import dict, isinstance, list, tuple, type
+from .modules import NAMES, install
+from .operators import (
+    checkpoint,
+    deriv,
+    elementwise_grad,
+    grad,
+    grad_and_aux,
+    grad_named,
+    hessian,
+    hessian_tensor_product,
+    hessian_vector_product,
+    holomorphic_grad,
+    jacobian,
+    make_ggnvp,
+    make_hvp,
+    make_jvp,
+    make_vjp,
+    multigrad_dict,
+    tensor_jacobian_product,
+    value_and_grad,
+    vector_jacobian_product,
+)
+from .primitives import primitive
+
+__all__ = [
+    "checkpoint",
+    "deriv",
+    "dict",
+    "elementwise_grad",
+    "grad",
+    "grad_and_aux",
+    "grad_named",
+    "hessian",
+    "hessian_tensor_product",
+    "hessian_vector_product",
+    "holomorphic_grad",
+    "install",
+    "isinstance",
+    "jacobian",
+    "list",
+    "make_ggnvp",
+    "make_hvp",
+    "make_jvp",
+    "make_vjp",
+    "multigrad_dict",
+    "primitive",
+    "tensor_jacobian_product",
+    "tuple",
+    "type",
+    "value_and_grad",
+    "vector_jacobian_product",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> Any:
+    return sorted({*__all__, *(path for path in NAMES if path and "." not in path)})
