@@ -37,10 +37,14 @@ from .operators import (
 from .primitives import primitive
 
 __all__ = [
+    "builtins",
     "checkpoint",
+    "core",
     "deriv",
     "dict",
+    "differential_operators",
     "elementwise_grad",
+    "extend",
     "grad",
     "grad_and_aux",
     "grad_named",
@@ -56,13 +60,20 @@ __all__ = [
     "make_hvp",
     "make_jvp",
     "make_vjp",
+    "misc",
     "multigrad_dict",
+    "numpy",
     "primitive",
+    "scipy",
     "tensor_jacobian_product",
+    "test_util",
+    "tracer",
     "tuple",
     "type",
+    "util",
     "value_and_grad",
     "vector_jacobian_product",
+    "wrap_util",
 ]
 
 
@@ -73,4 +84,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> Any:
-    return sorted({*__all__, *(path for path in NAMES if path and "." not in path)})
+    return sorted(__all__)

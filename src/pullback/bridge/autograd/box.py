@@ -8,10 +8,11 @@ does where Tensor does what torch does: indexing, methods, comparisons, and iter
 
 from __future__ import annotations
 
+import importlib
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,8 +39,8 @@ class Box:
     __slots__ = ()
 
     __array_priority__ = 90.0
-    types: set[type] = set()
-    type_mappings: dict[type, type] = {}
+    types: ClassVar[set[type]] = set()
+    type_mappings: ClassVar[dict[type, type]] = {}
 
     @classmethod
     def register(cls, value_type: type) -> None:
@@ -111,22 +112,22 @@ class ArrayBox(Box):
     @property
     def T(self) -> Any:  # noqa: N802 - NumPy's name
         """The axes in reverse order."""
-        return np.transpose(self)  # type: ignore[call-overload]
+        return self.transpose()
 
     @property
     def real(self) -> Any:
         """The real part."""
-        return np.real(self)  # type: ignore[call-overload]
+        return np.real(self)
 
     @property
     def imag(self) -> Any:
         """The imaginary part."""
-        return np.imag(self)  # type: ignore[call-overload]
+        return np.imag(self)
 
     @property
     def flat(self) -> Any:
         """An iterator of the elements."""
-        return iter(np.ravel(self))  # type: ignore[call-overload]
+        return iter(self.flatten())
 
     def __repr__(self) -> str:
         return f"Autograd {type(self).__name__} with value {getval(self)}"
@@ -152,9 +153,10 @@ class ArrayBox(Box):
         raise TypeError(_lost("complex"))
 
     def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
-        from . import modules
+        return importlib.import_module(__name__.replace("box", "numpy"))
 
-        return modules.module("numpy")
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
 
     def __getitem__(self, index: Any) -> Any:
         return boxed(subscript(self.tensor, index))
@@ -168,7 +170,7 @@ class ArrayBox(Box):
     def astype(self, dtype: Any, *args: Any, **kwargs: Any) -> Any:
         """The values in another dtype; of a dtype without a derivative, an array."""
         if np.dtype(dtype).kind in _FLOATS:
-            source = np.real(self).tensor if self.dtype.kind == "c" != np.dtype(dtype).kind else self.tensor  # type: ignore[call-overload]
+            source = np.real(self).tensor if self.dtype.kind == "c" != np.dtype(dtype).kind else self.tensor
             return boxed(to(source, np.dtype(dtype)))
         return np.asarray(getval(self)).astype(dtype, *args, **kwargs)
 
@@ -186,11 +188,15 @@ class ArrayBox(Box):
 
     def flatten(self, order: str = "C") -> Any:
         """The elements in a row."""
-        return np.ravel(self, order)  # type: ignore[call-overload]
+        return self.reshape(-1, order=order)
 
-    def dot(self, other: Any) -> Any:
-        """numpy.dot."""
-        return np.dot(self, other)  # type: ignore[call-overload]
+    def reshape(self, *shape: Any, order: str = "C") -> Any:
+        """numpy.reshape, with the shape as one tuple or as numbers."""
+        return boxed(NUMPY[np.reshape](self.tensor, shape[0] if len(shape) == 1 else shape, order))
+
+    def transpose(self, *axes: Any) -> Any:
+        """numpy.transpose, with the axes as one tuple or as numbers."""
+        return boxed(NUMPY[np.transpose](self.tensor, axes[0] if len(axes) == 1 else axes or None))
 
     def sort(self, axis: int = -1) -> None:
         """Refuse: it would write into a traced array."""
@@ -225,7 +231,7 @@ class ArrayBox(Box):
         return self
 
     def __abs__(self) -> Any:
-        return np.abs(self)  # type: ignore[call-overload]
+        return np.abs(self)
 
 
 _ANY = wrap(np.zeros(()))  # NumPy's protocols are methods; they do not look at the tensor itself
@@ -248,7 +254,7 @@ _KNOWN = frozenset({ArrayBox, Tensor, np.ndarray, float, int, complex, bool, np.
 
 
 def boxed(value: Any) -> Any:
-    """A result as the user gets it: a box if it is traced, else an array or a number. Lists and tuples are taken apart."""
+    """A result as the user gets it: a box if it is traced, else an array or a number; also within lists and tuples."""
     if type(value) is Tensor:
         if value._requires_grad:
             return ArrayBox(value)
@@ -421,24 +427,12 @@ def _method(name: str) -> Callable[..., Any]:
 
 
 METHODS = (
-    "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal max mean min "
-    "nonzero prod ptp ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
+    "all any argmax argmin argpartition argsort choose clip compress conj conjugate cumprod cumsum diagonal dot max "
+    "mean min nonzero prod ptp ravel repeat round searchsorted squeeze std sum swapaxes take trace var"
 ).split()
 for _name in METHODS:
     setattr(ArrayBox, _name, _method(_name))
 
-
-def _reshape(self: ArrayBox, *shape: Any, order: str = "C") -> Any:
-    """numpy.reshape, with the shape as one tuple or as numbers."""
-    return np.reshape(self, shape[0] if len(shape) == 1 else shape, order=order)  # type: ignore[call-overload]
-
-
-def _transpose(self: ArrayBox, *axes: Any) -> Any:
-    """numpy.transpose, with the axes as one tuple or as numbers."""
-    return np.transpose(self, axes[0] if len(axes) == 1 else axes or None)  # type: ignore[call-overload]
-
-
-ArrayBox.reshape, ArrayBox.transpose = _reshape, _transpose  # type: ignore[attr-defined]
 
 for _type in (np.ndarray, float, np.float64, np.float32, np.float16, complex, np.complex64, np.complex128):
     ArrayBox.register(_type)

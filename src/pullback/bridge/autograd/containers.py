@@ -27,20 +27,20 @@ class _Made(builtins.type):
         return cls.made(*args, **kwargs)
 
 
-class tuple(builtins.tuple, metaclass=_Made):  # type: ignore[type-arg]  # noqa: N801 - autograd's name
-    """A tuple of values, of which some may be traced."""
+class tuple(builtins.tuple, metaclass=_Made):  # noqa: N801 - autograd's name
+    """A tuple of values, traced ones among them."""
 
     made = builtins.tuple
 
 
-class list(builtins.list, metaclass=_Made):  # type: ignore[type-arg]  # noqa: N801 - autograd's name
-    """A list of values, of which some may be traced."""
+class list(builtins.list, metaclass=_Made):  # noqa: N801 - autograd's name
+    """A list of values, traced ones among them."""
 
     made = builtins.list
 
 
-class dict(builtins.dict, metaclass=_Made):  # type: ignore[type-arg]  # noqa: N801 - autograd's name
-    """A dict of values, of which some may be traced."""
+class dict(builtins.dict, metaclass=_Made):  # noqa: N801 - autograd's name
+    """A dict of values, traced ones among them."""
 
     made = builtins.dict
 

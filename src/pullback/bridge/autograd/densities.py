@@ -74,10 +74,8 @@ def _poisson_log(k: Any, mu: Any) -> Any:
 
 def _dirichlet_log(x: Any, alpha: Any) -> Any:
     constant = np.sum(sp.gammaln(alpha)) - sp.gammaln(np.sum(alpha))
-    return (
-        np.sum(((alpha - 1.0) * np.log(x).T).T if np.ndim(getval(x)) == 1 else (alpha - 1.0)[:, None] * np.log(x), 0)
-        - constant
-    )
+    powers = alpha - 1.0 if np.ndim(getval(x)) == 1 else (alpha - 1.0)[:, None]
+    return np.sum(powers * np.log(x), 0) - constant
 
 
 def _mvn_log(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -> Any:

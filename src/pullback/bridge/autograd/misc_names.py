@@ -55,10 +55,8 @@ def flatten(value: Any) -> tuple[Any, Callable[[Any], Any]]:
 
     def unflatten(row: Any) -> Any:
         """The structure with the numbers of a row."""
-        parts = [
-            row[a] if not s and not k else np.reshape(row[a:b], s)
-            for a, b, s, k in zip(ends, ends[1:], shapes, kinds, strict=False)
-        ]
+        each = zip(ends, ends[1:], shapes, kinds, strict=False)
+        parts = [np.reshape(row[first:last], shape) if kind else row[first] for first, last, shape, kind in each]
         return _again(value, iter(parts))
 
     rows = [np.ravel(leaf) for leaf in found]

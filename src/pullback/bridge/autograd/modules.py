@@ -78,7 +78,7 @@ NAMES: dict[str, dict[str, str]] = {
     "scipy.stats": {},
     **{f"scipy.stats.{name}": {} for name in _DENSITIES},
     "test_util": {
-        "checking": "EPS RTOL TOL check_equivalent check_grads check_jvp check_vjp combo_check make_numerical_jvp "
+        "checked_grads": "EPS RTOL TOL check_equivalent check_grads check_jvp check_vjp combo_check make_numerical_jvp "
         "scalar_close"
     },
     "tracer": {
@@ -98,15 +98,22 @@ def _whole(path: str) -> dict[str, Any]:
     if path.startswith("numpy."):
         whole = {"fft": np.fft, "linalg": np.linalg, "random": np.random}.get(path.partition(".")[2])
         return {} if whole is None else {k: v for k, v in vars(whole).items() if not k.startswith("_")}
-    if path == "scipy.special":
-        return _ours("scipy_names").special()
+    if path in ("scipy.special", "scipy.linalg"):
+        return getattr(_ours("scipy_names"), path.rpartition(".")[2])()
     if path.startswith("scipy.stats."):
         return _ours("densities").names(path.rpartition(".")[2])
     return {}
 
 
 def _ours(name: str) -> Any:
-    return importlib.import_module(f"{PACKAGE}.{name}")
+    """A file of this folder; ModuleNotFoundError with what to do if it needs SciPy, which is not installed."""
+    try:
+        return importlib.import_module(f"{PACKAGE}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != "scipy":
+            raise
+        said = f"{HOST}.scipy needs SciPy, which is not installed"
+        raise ModuleNotFoundError(errors.message(said, do="pip install scipy"), name="scipy") from None
 
 
 def module(path: str) -> ModuleType:
@@ -135,8 +142,7 @@ class _Loader:
         vars(made).update(_whole(path))
         made.__doc__ = f"{HOST}.{path}, on this package."
         for child in _below(path):
-            if not child.startswith("scipy.") or path == "scipy.stats":
-                setattr(made, child.rpartition(".")[2], module(child))
+            setattr(made, child.rpartition(".")[2], module(child))
         for source, names in NAMES[path].items():
             vars(made).update({name: getattr(_ours(source), name) for name in names.split()})
 
@@ -197,4 +203,4 @@ def install() -> None:
             sys.modules[f"{HOST}.{path}"] = known
 
 
-sys.meta_path.insert(0, FINDER)  # type: ignore[arg-type]
+sys.meta_path.insert(0, FINDER)

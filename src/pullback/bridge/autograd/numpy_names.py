@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .box import ArrayBox, getval
+from .box import ArrayBox, getval, isbox
 from .passes import make_vjp
 from .primitives import notrace_primitive
 
@@ -28,7 +28,8 @@ def _joined(value: Any) -> Any:
     """A list, tuple or array of objects that holds boxes, as one box; another value unchanged."""
     if not _has_boxes(value):
         return value
-    return np.stack([v if type(v) is ArrayBox else np.asarray(v) for v in map(_joined, value)])
+    parts: list[Any] = [v if type(v) is ArrayBox else np.asarray(v) for v in map(_joined, value)]
+    return np.stack(parts)
 
 
 def array(A: Any, *args: Any, **kwargs: Any) -> Any:
@@ -52,10 +53,10 @@ def asarray(a: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *args: Any, **kwargs: Any) -> Any:
     """numpy.full, also with a traced value."""
-    if type(fill_value) is not ArrayBox:
+    if not isbox(fill_value):
         return np.full(shape, fill_value, dtype, *args, **kwargs)
     made = np.broadcast_to(fill_value, shape)
-    return made if dtype is None else made.astype(dtype)  # type: ignore[attr-defined]
+    return made if dtype is None else made.astype(dtype)
 
 
 def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
@@ -160,7 +161,7 @@ def _of_triangle(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(a: Any, UPLO: str = "L") -> Any:
-        if type(a) is ArrayBox:
+        if isbox(a):
             half = np.tril(a) if UPLO.upper() == "L" else np.triu(a)
             a = half + np.conj(np.swapaxes(half - half * np.eye(a.shape[-1]), -1, -2))
         return function(a, UPLO)

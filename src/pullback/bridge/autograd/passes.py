@@ -1,4 +1,4 @@
-"""`make_vjp` and `make_jvp` of a function of one argument: this package's transforms, with boxes going in and coming out.
+"""`make_vjp` and `make_jvp` of a function of one argument: this package's transforms, with boxes at both ends.
 
 The argument and the result may be a number, an array, or lists, tuples and dicts of them. The gradient of a complex
 number is the conjugate of torch's: autograd's is ``du/dx - i du/dy`` for a real function ``u``.
@@ -15,6 +15,9 @@ import numpy as np
 from ... import errors
 from ...func.forward import jvp as _jvp
 from ...func.reverse import vjp as _vjp
+from ...ops.elementwise.complex import conj as conjugate
+from ...ops.elementwise.complex import real
+from ...ops.shape.reshape import expand
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
 from .box import ArrayBox, boxed, getval
@@ -54,7 +57,7 @@ def zeros(value: Any) -> Any:
 
 def conj(t: Tensor) -> Tensor:
     """The conjugate: between autograd's gradients and torch's."""
-    return np.conj(t) if t._data.dtype.kind == "c" else t
+    return conjugate(t) if t._data.dtype.kind == "c" else t
 
 
 def fitted(value: Any, like: Tensor) -> Tensor:
@@ -63,9 +66,9 @@ def fitted(value: Any, like: Tensor) -> Tensor:
     if t._data.dtype == like._data.dtype and t._data.shape == like._data.shape:
         return t
     if t._data.dtype.kind == "c" and like._data.dtype.kind == "f":
-        t = np.real(t)
+        t = real(t)
     t = t.to(like.dtype)
-    return t if t._data.shape == like._data.shape else np.broadcast_to(t, like._data.shape)
+    return t if t._data.shape == like._data.shape else expand(t, like._data.shape)
 
 
 class _Traced:

@@ -6,6 +6,7 @@ itself differentiated and plain values where it is not. Arguments and results ma
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ...autograd.function import Function
 from ...tensor.modes import thread
 from ...tensor.nested import leaves, rebuild
@@ -22,7 +24,7 @@ from .passes import conj, fitted, tensor_of
 from .wrapping import subval, wraps
 
 primitive_vjps: dict[Any, Callable[..., Any]] = {}
-"""For each primitive, ``rule(argnums, ans, args, kwargs)``: the function from ``g`` to the gradients of these arguments."""
+"""For each primitive, ``rule(argnums, ans, args, kwargs)``: the function from ``g`` to these arguments' gradients."""
 
 primitive_jvps: dict[Any, Callable[..., Any]] = {}
 """For each primitive, ``rule(argnums, gs, ans, args, kwargs)``: the tangent of the result."""
@@ -138,11 +140,9 @@ def _zeros_beside(tangent: Any, given: Any) -> Any:
 
 
 def _undefined(kind: str, call: _Call) -> NotImplementedError:
-    name = getattr(call.fun, "__name__", call.fun)
-    rule = f"def{kind.lower()}"
-    return NotImplementedError(
-        f"{kind} of {name} wrt argnums {tuple(call.argnums)} not defined.\n  What to do: give it by {rule}({name}, ...)."
-    )
+    name, rule = getattr(call.fun, "__name__", call.fun), f"def{kind.lower()}"
+    said = f"{kind} of {name} wrt argnums {tuple(call.argnums)} not defined"
+    return NotImplementedError(errors.message(said, do=f"give it by {rule}({name}, ...)"))
 
 
 def _has_box(value: Any) -> bool:
@@ -173,6 +173,9 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(f_raw)
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
         argnums = [n for n, a in enumerate(args) if _has_box(a)]
+        if kwargs and any(map(_has_box, kwargs.values())):
+            said = f"{f_wrapped.__name__}(): a traced value was given by keyword, where it has no rule"
+            raise TypeError(errors.message(said, do="give it by position"))
         if not argnums:
             return f_raw(*args, **kwargs)
         call = _Call(f_wrapped, args, kwargs, argnums)
@@ -181,12 +184,10 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
         outs = Primitive.apply(call, *call.tensors)
         return call.result(map(boxed, outs if isinstance(outs, tuple) else (outs,)))
 
-    f_wrapped.fun = f_raw  # type: ignore[attr-defined]
-    f_wrapped._is_autograd_primitive = True  # type: ignore[attr-defined]
-    try:
+    f_wrapped.fun = f_raw
+    f_wrapped._is_autograd_primitive = True
+    with contextlib.suppress(TypeError):  # a function that cannot be hashed is in no map
         trace_primitives_map[f_raw] = f_wrapped
-    except TypeError:  # a function that cannot be hashed is in no map
-        pass
     return f_wrapped
 
 
@@ -197,7 +198,7 @@ def notrace_primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
     def f_wrapped(*args: Any, **kwargs: Any) -> Any:
         return f_raw(*map(getval, args), **kwargs)
 
-    f_wrapped._is_primitive = True  # type: ignore[attr-defined]
+    f_wrapped._is_primitive = True
     return f_wrapped
 
 

@@ -18,7 +18,7 @@ import scipy.special
 
 from ...linalg import solve_triangular as _solve_triangular
 from ...ops.elementwise.gamma import polygamma as _polygamma
-from .box import ArrayBox, boxed, getval
+from .box import ArrayBox, boxed, getval, isbox
 from .misc_names import flatten
 from .operators import make_vjp
 from .passes import tensor_of
@@ -41,7 +41,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
 
 def multigammaln(a: Any, d: int) -> Any:
     """scipy.special.multigammaln: the logarithm of the multivariate gamma function, of dimension `d`."""
-    if type(a) is not ArrayBox:
+    if not isbox(a):
         return scipy.special.multigammaln(a, d)
     terms = [scipy.special.gammaln(a - 0.5 * i) for i in range(d)]
     return sum(terms[1:], terms[0]) + d * (d - 1) * math.log(math.pi) / 4
@@ -58,6 +58,12 @@ def special() -> dict[str, Any]:
     """The names of autograd.scipy.special."""
     found = {name: getattr(scipy.special, name) for name in scipy.special.__all__}
     return {**found, "logsumexp": logsumexp, "multigammaln": multigammaln, "polygamma": polygamma}
+
+
+def linalg() -> dict[str, Any]:
+    """The names of autograd.scipy.linalg. Functions that have no rule, refuse traced arrays."""
+    found = {name: getattr(scipy.linalg, name) for name in scipy.linalg.__all__}
+    return {name: value if isinstance(value, type) else primitive(value) for name, value in found.items()}
 
 
 # linalg ---------------------------------------------------------------------------------------------------------------
@@ -156,16 +162,14 @@ def convolve(A: Any, B: Any, axes: Any = None, dot_axes: Any = ((), ()), mode: s
     if mode not in ("full", "valid", "same"):
         raise ValueError(f"convolve(): expected mode to be 'full', 'valid' or 'same', found {mode!r}")
     rank_a, rank_b = np.ndim(getval(A)), np.ndim(getval(B))
-    along_a, along_b = [
-        [n % r for n in part] for part, r in zip(axes or (range(rank_a), range(rank_b)), (rank_a, rank_b), strict=True)
-    ]
+    given_a, given_b = axes or (range(rank_a), range(rank_b))
+    along_a, along_b = [n % rank_a for n in given_a], [n % rank_b for n in given_b]
     sizes = [(np.shape(getval(A))[i], np.shape(getval(B))[j]) for i, j in zip(along_a, along_b, strict=True)]
     if mode == "valid" and not (all(a >= b for a, b in sizes) or all(a <= b for a, b in sizes)):
         raise ValueError("convolve(): with mode='valid' one array must be at least as long as the other along all axes")
     for axis, (a, b) in zip(along_a, sizes, strict=True):
-        first, length = {"full": (0, a + b - 1), "same": ((b - 1) // 2, a), "valid": (min(a, b) - 1, abs(a - b) + 1)}[
-            mode
-        ]
+        cuts = {"full": (0, a + b - 1), "same": ((b - 1) // 2, a), "valid": (min(a, b) - 1, abs(a - b) + 1)}
+        first, length = cuts[mode]
         A = np.pad(A, [(b - 1, b - 1) if i == axis else (0, 0) for i in range(np.ndim(getval(A)))])
         windows = first + np.arange(length)[:, None] + np.arange(b)[::-1]
         # the windows' axis goes to the end, so that the numbers of the other axes stay

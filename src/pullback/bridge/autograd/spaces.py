@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,8 +14,9 @@ from .box import getval
 class VSpace:
     """The space of a value. A class derived from it is registered for the types of its values."""
 
-    mappings: dict[type, Callable[[Any], VSpace]] = {}
+    mappings: ClassVar[dict[type, Callable[[Any], VSpace]]] = {}
     iscomplex = False
+    size: Any  # the number of real dimensions
 
     def __init__(self, value: Any) -> None:
         self.shape: Any = np.shape(value)
@@ -48,6 +49,18 @@ class VSpace:
     def zeros(self) -> Any:
         """The zero."""
         raise NotImplementedError(f"{type(self).__name__} has no zeros")
+
+    def ones(self) -> Any:
+        """The sum of the basis."""
+        raise NotImplementedError(f"{type(self).__name__} has no ones")
+
+    def randn(self) -> Any:
+        """Random numbers of the normal distribution, from NumPy's global generator."""
+        raise NotImplementedError(f"{type(self).__name__} has no randn")
+
+    def standard_basis(self) -> Iterator[Any]:
+        """The vectors with a single one, and in a complex space a single i."""
+        raise NotImplementedError(f"{type(self).__name__} has no standard_basis")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and vars(self) == vars(other)
@@ -199,10 +212,10 @@ def vspace(value: Any) -> VSpace:
 
 
 VSpace.register(np.ndarray, _of_array)
-for _type in (float, np.float64, np.float32, np.float16, np.longdouble):
-    ArrayVSpace.register(_type)
-for _type in (complex, np.complex64, np.complex128, np.clongdouble):
-    ComplexArrayVSpace.register(_type)
+for _real in (float, np.float64, np.float32, np.float16, np.longdouble):
+    ArrayVSpace.register(_real)
+for _complex in (complex, np.complex64, np.complex128, np.clongdouble):
+    ComplexArrayVSpace.register(_complex)
 ListVSpace.register(list)
 TupleVSpace.register(tuple)
 DictVSpace.register(dict)

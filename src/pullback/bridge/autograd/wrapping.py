@@ -72,9 +72,8 @@ def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Any]:
         def nary_f(*args: Any, **kwargs: Any) -> Any:
             @wraps(fun)
             def unary_f(x: Any) -> Any:
-                return fun(
-                    *(subval(args, argnum, x) if single else subvals(args, zip(argnum, x, strict=True))), **kwargs
-                )
+                pairs = [(argnum, x)] if single else zip(argnum, x, strict=True)
+                return fun(*subvals(args, pairs), **kwargs)
 
             x = args[argnum] if single else tuple(args[i] for i in argnum)
             return unary_operator(unary_f, x, *nary_op_args, **nary_op_kwargs)
