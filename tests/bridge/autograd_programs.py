@@ -149,10 +149,10 @@ LINES = [line for line in PROGRAMS.splitlines() if line]
 
 MODULES = (
     "builtins core differential_operators extend misc misc.fixed_points misc.flatten misc.optimizers misc.tracers "
-    "numpy numpy.fft numpy.linalg numpy.numpy_boxes numpy.numpy_vjps numpy.numpy_vspaces numpy.numpy_wrapper numpy.random "
-    "scipy scipy.integrate scipy.linalg scipy.signal scipy.special scipy.stats scipy.stats.beta scipy.stats.chi2 "
-    "scipy.stats.dirichlet scipy.stats.gamma scipy.stats.multivariate_normal scipy.stats.norm scipy.stats.poisson "
-    "scipy.stats.t test_util tracer util wrap_util"
+    "numpy numpy.fft numpy.linalg numpy.numpy_boxes numpy.numpy_vjps numpy.numpy_vspaces numpy.numpy_wrapper "
+    "numpy.random scipy scipy.integrate scipy.linalg scipy.signal scipy.special scipy.stats scipy.stats.beta "
+    "scipy.stats.chi2 scipy.stats.dirichlet scipy.stats.gamma scipy.stats.multivariate_normal scipy.stats.norm "
+    "scipy.stats.poisson scipy.stats.t test_util tracer util wrap_util"
 ).split()
 
 

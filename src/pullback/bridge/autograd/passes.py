@@ -6,20 +6,24 @@ number is the conjugate of torch's: autograd's is ``du/dx - i du/dy`` for a real
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import errors
+from ...autograd.grad_mode import enable_grad
 from ...func.forward import jvp as _jvp
+from ...func.reverse import Tracked
 from ...func.reverse import vjp as _vjp
 from ...ops.elementwise.complex import conj as conjugate
 from ...ops.elementwise.complex import real
 from ...ops.shape.reshape import expand
+from ...tensor.modes import LEVELS
 from ...tensor.nested import leaves, rebuild
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Tensor, is_tracked, wrap
 from .box import ArrayBox, boxed, getval
 
 _INDEPENDENT = "Output seems independent of input."
@@ -97,11 +101,25 @@ class _Traced:
         )
 
 
+class _Depth(threading.local):
+    """How many `make_vjp` run in this thread, one within another."""
+
+    n = 0
+
+
+_depth = _Depth()
+
+
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
     """The function from cotangents ``g`` to ``J^T g``, and the value of `fun` at `x`."""
     primals = [checked(leaf) for leaf in leaves(x)]
     traced = _Traced(fun, x)
-    outs, pull = _vjp(traced, *primals)
+    alone = not _depth.n and not LEVELS.n  # nothing else is traced, so the graph leads to `x` only
+    _depth.n += 1
+    try:
+        outs, pull = _vjp_alone(traced, primals) if alone else _vjp(traced, *primals)
+    finally:
+        _depth.n -= 1
     if not any(traced.places):
         warnings.warn(_INDEPENDENT, stacklevel=3)
         return (lambda g: zeros(x)), traced.result(())
@@ -109,10 +127,25 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
     def vjp(g: Any) -> Any:
         """``J^T g``."""
         given = [leaf for leaf, p in zip(leaves(g), traced.places, strict=True) if p]
-        found = pull(tuple(conj(fitted(c, o)) for c, o in zip(given, outs, strict=True)))
+        found = pull(tuple([conj(fitted(c, o)) for c, o in zip(given, outs, strict=True)]))
         return rebuild(x, (boxed(conj(t)) for t in found))
 
     return vjp, traced.result(outs)
+
+
+def _vjp_alone(traced: _Traced, primals: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], Callable[..., Any]]:
+    """`func.vjp` where no other derivative may follow: whether the graph leads further need not be found out."""
+    with enable_grad():
+        tracked = Tracked(primals, "vjp")
+        outputs = traced(*tracked.aliases)
+    tracked.close()
+
+    def pull(cotangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        if not any(map(is_tracked, cotangents)):
+            return tracked.gradients(outputs, cotangents, True, False)
+        return tuple(tracked.released(tracked.gradients(outputs, cotangents, True, True), recorded=True))
+
+    return tuple([wrap(o._data) for o in outputs]), pull
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
