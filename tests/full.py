@@ -65,6 +65,12 @@ STEPS = {
     "jets": Step("Taylor mode to the fifth order", ("-m tests.jets --order 5 --jobs {jobs}",), "", (".[test]",)),
     "patterns": Step("patterns of random programs", ("-m tests.patterns --programs 10000 --jobs {jobs}",)),
     "random": Step("random programs for an hour", ("-m tests.random_programs --seconds 3600 --seed {day}",)),
+    "clients": Step(
+        "libraries that use HIPS autograd",
+        ("-m tests.clients --folder {scratch}",),
+        "",
+        (".[test,dev]", "autograd==1.9.1", "autograd-gamma", "lifelines", "pymanopt", "flaky", "joblib", "jinja2"),
+    ),
     "mutations": Step("planted mutations", ("-m tests.mutations --jobs {jobs}",)),
     "interrupts": Step("interrupts", ("-m tests.interrupts --all-kinds",)),
     **{
