@@ -31,7 +31,16 @@ INTERPRETERS = ("payloads", "taylor", "sparse_derivatives")
 BRIDGES = ("bridge_torch", "bridge_jax")
 OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
     DOCS / f"{name}.md"
-    for name in ("index", "from_pytorch", "from_autograd", "how_it_works", "design", *INTERPRETERS, *BRIDGES)
+    for name in (
+        "index",
+        "from_pytorch",
+        "from_autograd",
+        "bridge_autograd",
+        "how_it_works",
+        "design",
+        *INTERPRETERS,
+        *BRIDGES,
+    )
 ]
 HOW_TO_READ_A_NAME = re.compile(r"`(pullback(?:\.\w+)+)")
 

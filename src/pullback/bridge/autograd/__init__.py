@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .containers import dict, isinstance, list, tuple, type
+from .boxed_containers import dict, isinstance, list, tuple, type
 from .modules import NAMES, install
 from .operators import (
     checkpoint,
@@ -34,7 +34,7 @@ from .operators import (
     value_and_grad,
     vector_jacobian_product,
 )
-from .primitives import primitive
+from .user_rules import primitive
 
 __all__ = [
     "builtins",

@@ -27,7 +27,7 @@ _FLOATS = "fc"
 _PLAIN = (np.ndarray, np.generic, float, int, complex)
 
 RULES: dict[Any, Callable[..., Any]] = {}
-"""Functions that were given rules by the user (`primitives.py`): they are called instead of our own."""
+"""Functions that were given rules by the user (`user_rules.py`): they are called instead of our own."""
 
 _OF_VALUES = frozenset({*BY_VALUE, *BY_SHAPE, np.allclose, np.array_equal, np.isclose, np.ndim, np.shape, np.size})
 """Functions without a derivative: they are called on the values."""

@@ -30,27 +30,27 @@ _SPACES = "VSpace vspace"
 _DENSITIES = ("beta", "chi2", "dirichlet", "gamma", "multivariate_normal", "norm", "poisson", "t")
 
 NAMES: dict[str, dict[str, str]] = {
-    "": {"operators": _OPERATORS, "containers": "dict isinstance list tuple type", "primitives": "primitive"},
+    "": {"operators": _OPERATORS, "boxed_containers": "dict isinstance list tuple type", "user_rules": "primitive"},
     "builtins": {
-        "containers": "dict isinstance list tuple type container_take make_sequence sequence_extend_left "
+        "boxed_containers": "dict isinstance list tuple type container_take make_sequence sequence_extend_left "
         "sequence_extend_right",
         "box": "DictBox SequenceBox",
         "spaces": "ContainerVSpace DictVSpace ListVSpace NamedTupleVSpace SequenceVSpace TupleVSpace",
     },
     "core": {
         "passes": "make_jvp make_vjp",
-        "primitives": f"{_RULES} add_outgrads primitive primitive_jvps primitive_vjps sum_outgrads",
+        "user_rules": f"{_RULES} add_outgrads primitive primitive_jvps primitive_vjps sum_outgrads",
         "spaces": _SPACES,
         "box": "Box getval isbox",
     },
     "differential_operators": {
         "operators": f"{_OPERATORS} make_jvp_reversemode",
-        "primitives": "defvjp_argnum primitive",
+        "user_rules": "defvjp_argnum primitive",
         "spaces": "vspace",
         "wrapping": "unary_to_nary",
     },
     "extend": {
-        "primitives": f"{_RULES} notrace_primitive primitive register_notrace",
+        "user_rules": f"{_RULES} notrace_primitive primitive register_notrace",
         "spaces": _SPACES,
         "box": "Box ArrayBox getval isbox",
     },
@@ -82,7 +82,7 @@ NAMES: dict[str, dict[str, str]] = {
         "scalar_close"
     },
     "tracer": {
-        "primitives": "notrace_primitive primitive register_notrace trace_primitives_map",
+        "user_rules": "notrace_primitive primitive register_notrace trace_primitives_map",
         "box": "Box getval isbox",
     },
     "util": {"wrapping": "func subval subvals"},
@@ -174,16 +174,10 @@ FINDER = _Finder()
 
 
 def install() -> None:
-    """Answer ``import autograd`` with this package, for the rest of the process.
+    """Answer ``import autograd`` with this package, for the rest of the process: call it before anything imports that.
 
     Raises:
         RuntimeError: autograd itself has been imported.
-
-    >>> import pullback
-    >>> pullback.bridge.autograd.install()
-    >>> import autograd.numpy
-    >>> autograd is pullback.bridge.autograd
-    True
     """
     found = sys.modules.get(HOST)
     if found is not None and found is not sys.modules[PACKAGE]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .box import ArrayBox, getval, isbox
 from .passes import make_vjp
-from .primitives import notrace_primitive
+from .user_rules import notrace_primitive
 
 
 def _has_boxes(value: Any) -> bool:

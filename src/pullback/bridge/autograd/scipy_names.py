@@ -22,7 +22,7 @@ from .box import ArrayBox, boxed, getval, isbox
 from .misc_names import flatten
 from .operators import make_vjp
 from .passes import tensor_of
-from .primitives import defjvp, defjvp_argnums, defvjp, defvjp_argnums, primitive
+from .user_rules import defjvp, defjvp_argnums, defvjp, defvjp_argnums, primitive
 
 # special --------------------------------------------------------------------------------------------------------------
 

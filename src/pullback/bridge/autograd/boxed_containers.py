@@ -9,7 +9,7 @@ import builtins
 from typing import Any
 
 from .box import getval
-from .primitives import notrace_primitive
+from .user_rules import notrace_primitive
 
 isinstance = notrace_primitive(builtins.isinstance)
 type = notrace_primitive(builtins.type)
