@@ -253,7 +253,9 @@ def test_what_a_table_names_is_there(page: str) -> None:
     names = {name for row in _rows(page) for cell in row for name in HOW_TO_READ_A_NAME.findall(cell)}
     assert len(names) > 10
     for name in names:
-        _find(name)
+        host = re.search(r"bridge\.(torch|jax)\b", name)
+        if host is None or importlib.util.find_spec(host[1]):  # the bridge's own tests find these where the host is
+            _find(name)
 
 
 @pytest.mark.torch

@@ -114,12 +114,13 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
     """The function from cotangents ``g`` to ``J^T g``, and the value of `fun` at `x`."""
     primals = [checked(leaf) for leaf in leaves(x)]
     traced = _Traced(fun, x)
-    alone = not _depth.n and not LEVELS.n  # nothing else is traced, so the graph leads to `x` only
-    _depth.n += 1
+    before = _depth.n
+    alone = not before and not LEVELS.n  # nothing else is traced, so the graph leads to `x` only
     try:
+        _depth.n = before + 1
         outs, pull = _vjp_alone(traced, primals) if alone else _vjp(traced, *primals)
     finally:
-        _depth.n -= 1
+        _depth.n = before
     if not any(traced.places):
         warnings.warn(_INDEPENDENT, stacklevel=3)
         return (lambda g: zeros(x)), traced.result(())
