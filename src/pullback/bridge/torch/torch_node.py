@@ -129,9 +129,9 @@ class Foreign:
                     t.requires_grad = True
         modes, before = thread.modes, torch.is_grad_enabled()
         ours = modes.grad_enabled
-        modes.grad_enabled = self.enabled  # so that what requires grad is not converted in it without a word
-        torch._C._set_grad_enabled(self.enabled)
         try:
+            modes.grad_enabled = self.enabled  # so that what requires grad is not converted in it without a word
+            torch._C._set_grad_enabled(self.enabled)
             outs = self.flat(*ts)
         finally:
             torch._C._set_grad_enabled(before)
