@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import operator
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,9 @@ from pullback.interpreters import Payload, each
 from pullback.interpreters.payload import name_of
 from pullback.ops.make.from_data import ROWS
 from pullback.tensor.protocol import on_arrays
+from pullback.testing import check_payload
 from pullback.testing.payloads.carried import Boxed
+from pullback.testing.payloads.carrying import entries
 
 
 class Shape(Payload):
@@ -546,3 +550,70 @@ def test_refusals_name_no_private_operation() -> None:
         with pytest.raises(TypeError, match=r"^Nothing does not carry") as refused:
             call()
         assert not any(line.startswith("_") for line in str(refused.value).splitlines())
+
+
+ASKED: set[str] = set()
+
+
+class Asked:
+    """An array without the base class, which notes the attributes that are read."""
+
+    def __init__(self, array: Any) -> None:
+        self.__dict__["array"] = array
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **kwargs: Any) -> Any:
+        return noted(getattr(ufunc, method)(*plain(inputs), **kwargs))
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        return noted(function(*plain(args), **plain(kwargs)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        ASKED.add(name)
+        found = getattr(self.array, name)
+        return (
+            (lambda *args, **kwargs: noted(found(*plain(args), **plain(kwargs)))) if callable(found) else noted(found)
+        )
+
+    def __getitem__(self, index: Any) -> Any:
+        return noted(self.array[plain(index)])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.array[plain(index)] = plain(value)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __bool__(self) -> bool:
+        return bool(self.array)
+
+
+for _name in "add sub mul truediv floordiv mod pow matmul lt le eq ne gt ge and or xor".split():
+    for _twin in (_name, f"r{_name}"):
+        if hasattr(np.ndarray, f"__{_twin}__"):
+            setattr(Asked, f"__{_twin}__", lambda a, b, n=f"__{_twin}__": noted(getattr(a.array, n)(plain(b))))
+for _name in ("neg", "abs", "invert"):
+    setattr(Asked, f"__{_name}__", lambda a, n=f"__{_name}__": noted(getattr(a.array, n)()))
+
+
+def plain(value: Any) -> Any:
+    return each(lambda a: a.array if isinstance(a, Asked) else a, value)
+
+
+def noted(value: Any) -> Any:
+    return each(lambda a: Asked(np.asarray(a)) if isinstance(a, (np.ndarray, np.generic)) else a, value)
+
+
+def test_the_page_lists_the_attributes_that_operations_read() -> None:
+    found = check_payload(Asked, sorted(entries())[::5])
+    assert found.share > 0.9
+    assert len(found.entries) > 60
+    x, w = (pullback.tensor(Asked(np.ones(shape)), requires_grad=True) for shape in ((4, 3), (3, 5)))
+    pullback.nn.functional.cross_entropy(pullback.relu(x @ w), pullback.tensor([0, 1, 2, 3])).backward()
+    page = (Path(__file__).parents[2] / "docs" / "payloads.md").read_text("utf-8")
+    (listed,) = re.findall(r"Operations read (.*);", page, re.DOTALL)
+    assert {"shape", "dtype", "reshape", "astype"} <= ASKED <= set(re.findall(r"`(\w+)`", listed))
