@@ -378,6 +378,15 @@ def test_a_file_that_holds_no_plan_is_refused_by_its_name(tmp_path: Path) -> Non
 # Values -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_matrix_that_is_written_to_leaves_the_plan_as_it_was() -> None:
+    x = pullback.tensor([1.0, 2.0, 3.0])
+    of = sparse.sparse_jacobian(lambda x: x[1:] ** 2 - x[:-1])
+    first = of(x)
+    expected = first.toarray()
+    first.indices[:], first.indptr[:], first.data[:] = 0, 0, 7.0
+    np.testing.assert_array_equal(of(x).toarray(), expected)
+
+
 def test_value_and_jacobian_come_from_one_pass() -> None:
     calls, x = [], point()
 

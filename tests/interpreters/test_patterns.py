@@ -104,6 +104,16 @@ def test_writes_are_seen_in_views() -> None:
     np.testing.assert_allclose(y.array, [x.array[0] + x.array[1], 0, x.array[0], x.array[3] + x.array[2]])
 
 
+def test_a_masked_copy_leaves_the_other_elements() -> None:
+    x = inputs(3)
+    y = x * 1
+    np.copyto(y, x[::-1], where=np.array([True, False, False]))
+    assert sets(y) == [{2}, {1}, {2}]
+    np.testing.assert_array_equal(y.array, x.array[[2, 1, 2]])
+    np.copyto(y, 0.0)
+    assert sets(y) == [set(), set(), set()]
+
+
 def test_where_arrays_are_not_trusted_their_zeros_are_not() -> None:
     run = Run(3, RULES, trusting=False)
     x = run.inputs(np.ones(3))
