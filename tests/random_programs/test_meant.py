@@ -80,3 +80,33 @@ def test_a_hook_of_a_tensor_from_outside_is_called_if_it_is_what_a_transformed_f
         _, pull = pullback.func.vjp(lambda t, same=same: same(), pullback.ones(1))
         assert pull(pullback.ones(1))[0].tolist() == [0.0]
     assert calls == [[1.0]] * 3
+
+
+def test_the_tangent_of_a_real_result_is_real() -> None:
+    x = pullback.tensor([3.0 + 4.0j], dtype=pullback.complex128)
+    value, tangent = pullback.func.jvp(pullback.abs, (x,), (pullback.ones_like(x),))
+    assert (value.dtype, tangent.dtype) == (pullback.float64, pullback.float64)
+    assert tangent.tolist() == pytest.approx([0.6])
+
+
+def test_gelu_of_a_large_negative_number_is_a_tiny_one() -> None:
+    found = pullback.nn.functional.gelu(pullback.tensor(-6.0)).item()
+    assert found == pytest.approx(-5.9195e-09, rel=1e-3)  # -6 Phi(-6)
+
+
+def test_what_take_makes_under_no_grad_may_be_written_to_within_vmap() -> None:
+    def f(t: pullback.Tensor) -> pullback.Tensor:
+        with pullback.no_grad():
+            taken = t.take(pullback.tensor([0, 0]))
+        taken += t
+        return taken
+
+    x = pullback.tensor([1.5, 2.0])
+    assert pullback.func.grad(lambda s: pullback.vmap(f)(s).sum())(x).tolist() == [2.0, 2.0]
+
+
+def test_integers_in_windows_that_share_elements_are_not_clamped_in_place() -> None:
+    t = pullback.tensor([2, 4, 3]).unfold(0, 2, 1)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        t.clamp_(-0.75, 0.75)
+    assert t.tolist() == [[2, 4], [4, 3]]
