@@ -281,7 +281,10 @@ def inner_names() -> set[str]:
     for path in paths.PUBLIC:
         module = importlib.import_module(f"pullback.{path}".rstrip("."))
         for name in module.__all__:
-            value = getattr(module, name)
+            try:
+                value = getattr(module, name)
+            except ModuleNotFoundError:  # of a host of a bridge, which is not installed
+                continue
             home = getattr(value, "__module__", None)
             if not isinstance(value, type | FunctionType) or not str(home).startswith("pullback.") or home in public:
                 continue

@@ -176,11 +176,12 @@ class Tensor(Methods):
 
     def data_ptr(self) -> int:
         """The address of the first element, for a native kernel; valid while the tensor lives."""
-        if not isinstance(self._data, np.ndarray):
+        try:
+            return self._data.ctypes.data
+        except AttributeError:
             raise RuntimeError(
                 errors.message("data_ptr()", expected="a tensor with values in memory", found=errors.describe(self))
-            )
-        return self._data.ctypes.data
+            ) from None
 
     # Its place in the graph -----------------------------------------------------------------------------------
 
@@ -397,8 +398,8 @@ class Tensor(Methods):
         if self._requires_grad and not force and thread.modes.grad_enabled:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         data: Any = self._data
-        if not isinstance(data, np.ndarray) and callable(show := getattr(data, "numpy", None)):
-            return np.asarray(show())  # a payload shows its values if it is asked to
+        if not isinstance(data, np.ndarray) and hasattr(type(data), "numpy"):
+            return np.asarray(data.numpy())  # a payload shows its values if it is asked to
         found = np.asarray(data)
         if found.dtype.kind == "O":  # of a payload without __array__
             raise TypeError(errors.message(f"numpy(): a {type(data).__name__} is not converted to an array by itself"))
