@@ -55,6 +55,11 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
+def holding(t: Any) -> str:
+    """A tensor in a few words, with the class of its payload."""
+    return f"{describe(t)}, which holds a {type(t._data).__name__}"
+
+
 def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:
     """PyTorch's sentence about the first pair of sizes that cannot be broadcast, or None if all can."""
     shapes = list(shapes)
@@ -90,6 +95,7 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final") or _of_the_user(error):
         return error
+    where = "" if name.rpartition(".")[2].startswith("_") else f"{name}(): "  # `rename` gives the public name
     values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
@@ -117,14 +123,14 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
             return RuntimeError(f"{which}\n  The arguments of {name}() were: {found}.")
         if "not supported for the input types" in str(error):
             return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
-        return TypeError(f"{name}(): {error}\n  The arguments were: {found}.")
+        return TypeError(f"{where}{error}\n  The arguments were: {found}.")
     if isinstance(error, np.linalg.LinAlgError):
-        return LinAlgError(f"{name}(): {error}\n  The arguments were: {found}.")
+        return LinAlgError(f"{where}{error}\n  The arguments were: {found}.")
     text = str(error)
     if "broadcast" in text:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "size")]
         text = broadcast_message(shapes) or text
-    return RuntimeError(f"{name}(): {text}\n  The arguments were: {found}.")
+    return RuntimeError(f"{where}{text}\n  The arguments were: {found}.")
 
 
 def of_size(name: str, error: Exception) -> Exception:
@@ -139,6 +145,10 @@ def of_size(name: str, error: Exception) -> Exception:
 # The door ---------------------------------------------------------------------------------------------------------
 
 
+class NotConverted(TypeError):  # noqa: N818 - what happened
+    """A payload was to be converted to an array."""
+
+
 class OutOfMemoryError(RuntimeError, MemoryError):
     """Raised for a result that does not fit into memory: torch's and Python's error in one."""
 
@@ -149,6 +159,7 @@ _PYTHONS, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-pac
 _PLACES = (_OURS, _NUMPYS, f"numpy{os.sep}")  # NumPy's compiled modules give their paths from its root
 _KEPT = (
     TypeError,
+    NotConverted,
     ValueError,
     IndexError,
     RuntimeError,

@@ -223,7 +223,12 @@ class _Writer:
             made = {"parameter" if isinstance(t, Parameter) else "tensor": self._array(t._data, path)}
         else:
             raise TypeError(
-                errors.message(f"save(): {path}", expected="a tensor with values in memory", found=errors.describe(t))
+                errors.message(
+                    f"save(): {path}",
+                    expected="a tensor with values in memory",
+                    found=errors.holding(t),
+                    do="save what its payload is made of, as arrays",
+                )
             )
         return {**made, "requires_grad": True} if t.requires_grad else made
 

@@ -104,8 +104,8 @@ def test_a_tensor_shows_its_payload() -> None:
     [
         (lambda t: t.sin(), "numpy.sin"),
         (lambda t: t.sum(), "numpy.sum"),
-        (lambda t: t[0], "getitem"),
-        (lambda t: t.float(), "astype"),
+        (lambda t: t[0], "operator.getitem"),
+        (lambda t: t.float(), "pullback.interpreters.payload.astype"),
         (lambda t: pullback.linalg.solve_triangular(t, t, upper=True), "pullback.kernels.matrices.solve_triangular"),
         (lambda t: pullback.fft.fft(t), "numpy.fft.fft"),
     ],
@@ -163,7 +163,7 @@ def test_an_array_cannot_hold_it(work: Any) -> None:
 
 
 def test_a_class_without_setitem_refuses_out() -> None:
-    with pytest.raises(TypeError, match="does not carry setitem"):
+    with pytest.raises(TypeError, match=r"does not carry operator\.setitem"):
         np.add(Shape((2,)), Shape((2,)), out=Shape((2,)))
 
 
@@ -184,8 +184,14 @@ def test_its_methods_and_operators_come_down_to_numpys_functions() -> None:
         work()
     assert asked == [
         *("numpy.add", "numpy.subtract", "numpy.matmul", "numpy.negative", "numpy.greater", "numpy.transpose"),
-        *("numpy.real", "numpy.sum", "numpy.reshape", "numpy.reshape", "numpy.transpose", "getitem"),
-        *("astype", "view", "numpy.take", "numpy.copy", "numpy.ravel"),
+        *("numpy.real", "numpy.sum", "numpy.reshape", "numpy.reshape", "numpy.transpose", "operator.getitem"),
+        *(
+            "pullback.interpreters.payload.astype",
+            "pullback.interpreters.payload.view",
+            "numpy.take",
+            "numpy.copy",
+            "numpy.ravel",
+        ),
     ]
     assert a.astype(a.dtype, copy=False) is a
     assert (a.ndim, a.size, a.itemsize, a.nbytes, a.strides, len(a)) == (2, 4, 8, 32, (16, 8), 2)
@@ -474,6 +480,7 @@ def test_a_write_into_a_part_reaches_a_payload_whose_parts_are_copies(write: Any
         ("cos", 1.5, r"found float"),
         ("cos", np.zeros(1), r"found ndarray of shape \[1\]"),
         ("cos", (np.zeros(3), np.zeros(3)), "found tuple"),
+        ("cos", np.zeros(3, np.float32), r"its result to be of float64, found ndarray of float32\[3\]"),
         ("setitem", np.zeros(3), "to write into its first argument, and to return None"),
         ("sum", None, "to return the result, or NotImplemented"),
     ],
@@ -617,3 +624,71 @@ def test_the_page_lists_the_attributes_that_operations_read() -> None:
     page = (Path(__file__).parents[2] / "docs" / "payloads.md").read_text("utf-8")
     (listed,) = re.findall(r"Operations read (.*);", page, re.DOTALL)
     assert {"shape", "dtype", "reshape", "astype"} <= ASKED <= set(re.findall(r"`(\w+)`", listed))
+
+
+@pytest.mark.parametrize("missing", ["size", "reshape", "__mul__"])
+def test_a_class_that_lacks_what_operations_read_is_told_which(missing: str) -> None:
+    class Lacking:
+        def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+        def __array_function__(self, *args: Any) -> Any: ...
+
+        def __array__(self, *args: Any, **kwargs: Any) -> Any:
+            raise TypeError("implicit conversion to a NumPy array is not allowed")
+
+        shape, dtype, ndim, size = (3,), np.dtype(np.float64), 1, 3
+
+        def reshape(self, *shape: Any) -> Any: ...
+
+    for name in ("add", "sub", "mul", "truediv", "neg"):
+        setattr(Lacking, f"__{name}__", lambda *args: None)
+    pullback.tensor(Lacking())
+    delattr(Lacking, missing)
+    for make in (pullback.tensor, pullback.as_tensor):
+        with pytest.raises(TypeError, match=f"Lacking as the payload of a Tensor: .* found no {missing}\\."):
+            make(Lacking())
+
+
+@pytest.mark.parametrize("nest", [lambda p: [p], lambda p: [1.0, p], lambda p: [[p], [p]], lambda p: (p, p)])
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_payloads_in_a_sequence_are_refused(nest: Any, shape: Any) -> None:
+    with pytest.raises(TypeError, match=r"tensor\(\): in a sequence: expected numbers, found a Shape(.|\n)*stack the"):
+        pullback.tensor(nest(Shape(shape)))
+
+
+@pytest.mark.parametrize(
+    ("write", "named"),
+    [
+        (lambda a, p: a.add_(p), r"^add_\(\): "),
+        (lambda a, p: a.copy_(p), ""),
+        (lambda a, p: a.__setitem__(0, p[0]), ""),
+        (lambda a, p: pullback.nn.BatchNorm1d(2).double()(p.reshape(1, 2).expand(3, 2)), "^nn.functional.batch_norm"),
+        (lambda a, p: pullback.autograd.gradcheck(pullback.sin, p.requires_grad_()), ""),
+        (lambda a, p: a[pullback.tensor(Boxed(np.array([1])))], r"^Boxed: "),  # not the operation below it
+        (lambda a, p: a.take(pullback.tensor(Boxed(np.array([1])))), r"^take\(\): "),
+    ],
+)
+def test_where_an_array_is_needed_the_class_is_named(write: Any, named: str) -> None:
+    a = pullback.tensor([1.0, 2.0], dtype=pullback.float64)
+    with pytest.raises(TypeError, match=r"Boxed: it is not converted to an array by itself") as refused:
+        write(a, boxed(3.0, 4.0))
+    assert re.search(named, str(refused.value))
+    assert "compute a new tensor" in str(refused.value)
+    assert a.tolist() == [1.0, 2.0]
+
+
+def test_dlpack_refuses_a_payload_and_says_what_it_holds() -> None:
+    for export in (pullback.from_dlpack, np.from_dlpack, lambda t: t.__dlpack__()):
+        with pytest.raises(BufferError, match="expected a tensor with values in memory(.|\n)*holds a Boxed"):
+            export(boxed(1.0, 2.0))
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_compiled_function_that_finds_a_payload_outside_names_its_class(requires_grad: bool) -> None:
+    outside, a = boxed(3.0, 4.0, requires_grad=requires_grad), pullback.ones(2, dtype=pullback.float64)
+    for function in (lambda x: x * outside, lambda x: x * boxed(3.0, 4.0)):
+        with pytest.raises(RuntimeError, match="another kind than plain ones is used, which holds a Boxed"):
+            pullback.compile(function)(a)
+        with pytest.warns(UserWarning, match="holds a Boxed"):
+            found = pullback.compile(function, fallback=True)(a)
+        assert found.tolist() == [3.0, 4.0]

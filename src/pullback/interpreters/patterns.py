@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.tensor import Tensor, wrap
-from .payload import Call, NotConverted, Payload
+from .payload import Call, Payload
 
 Array = np.ndarray[Any, Any]
 Rows = Any
@@ -175,7 +175,7 @@ class Pattern(Payload):
 
     def numpy(self) -> Array:
         if self.rows is not None and self.rows.nnz:
-            raise NotConverted(
+            raise errors.NotConverted(
                 errors.message(
                     "sparsity: the values of a derivative are looked at, or taken as a NumPy array, so that it is not "
                     "known what depends on them",

@@ -37,10 +37,9 @@ def name_of(function: Any) -> str:
     """The name of a function that a payload is asked to carry, as errors and tables show it.
 
     >>> name_of(np.add), name_of(np.add.reduce), name_of(np.linalg.solve), name_of(operator.getitem)
-    ('numpy.add', 'numpy.add.reduce', 'numpy.linalg.solve', 'getitem')
+    ('numpy.add', 'numpy.add.reduce', 'numpy.linalg.solve', 'operator.getitem')
     """
-    ours = getattr(function, "__module__", None) in ("_operator", __name__)
-    return str(function.__name__) if ours else full_name(function)
+    return full_name(function).replace("_operator.", "operator.")
 
 
 def _dtype_or_value(value: Any) -> Any:
@@ -76,10 +75,6 @@ def each(change: Call, value: Any) -> Any:
     return change(value)
 
 
-class NotConverted(TypeError):  # noqa: N818 - what happened
-    """A payload was to be converted to an array."""
-
-
 _FUNCTION = type(np.sum)
 _WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_diagonal}
 
@@ -100,6 +95,17 @@ def _told(found: Any) -> str:
     """The result of a `carry`, as an error shows it."""
     shape = getattr(found, "shape", None)
     return type(found).__name__ + ("" if shape is None else f" of shape {list(shape)}")
+
+
+def _dtypes(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[np.dtype[Any]]:
+    """The dtypes that NumPy gives the results of a ufunc; [] where that is not known."""
+    if kwargs:
+        return []
+    given = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
+    try:
+        return [*ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))[ufunc.nin :]]
+    except TypeError:
+        return []
 
 
 class Payload(np.lib.mixins.NDArrayOperatorsMixin):
@@ -191,10 +197,11 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         return self.__array__()
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotConverted(
+        raise errors.NotConverted(
             errors.message(
                 f"{type(self).__name__}: it is not converted to an array by itself",
-                do="call NumPy functions on it, which it carries, or its numpy() where it has one",
+                do="call NumPy functions on it, which it carries, or its numpy() where it has one; instead of writing "
+                "it into a tensor that holds an array, compute a new tensor",
             )
         )
 
@@ -215,7 +222,7 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
             raise _of_the_class(
                 f"{none} {name_of(function)}", do="return its result from carry(), or leave out the operation"
             )
-        one._check(function, args, found)
+        one._check(function, args, kwargs, found)
         if not targets:
             return found
         for target, value in zip(targets, found if isinstance(found, tuple) else (found,), strict=True):
@@ -223,9 +230,9 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
                 target[...] = value
         return targets if len(targets) > 1 else targets[0]
 
-    def _check(self, function: Call, args: tuple[Any, ...], found: Any) -> None:
+    def _check(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any], found: Any) -> None:
         """TypeError if `carry` returned what cannot be the result."""
-        wrong = ""
+        wrong, told = "", _told(found)
         if function is operator.setitem:
             if found is not None:
                 wrong = "to write into its first argument, and to return None"
@@ -233,15 +240,17 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
             if function.signature is None:
                 shape = np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))
                 parts = found if isinstance(found, tuple) else (found,)
+                kinds = _dtypes(function, args, kwargs)
                 if len(parts) != function.nout or any(getattr(part, "shape", None) != shape for part in parts):
                     wrong = f"{function.nout} results of shape {list(shape)}" if function.nout > 1 else ""
                     wrong = wrong or f"to return an object of shape {list(shape)}"
+                elif kinds and [part.dtype for part in parts] != kinds:
+                    wrong = f"its result to be of {', '.join(map(str, kinds))}"
+                    told = ", ".join(map(errors.describe, parts))
         elif found is None and _gives(function):
             wrong = "to return the result, or NotImplemented"
         if wrong:
-            raise _of_the_class(
-                f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=_told(found)
-            )
+            raise _of_the_class(f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=told)
 
     def _not_into(self, function: Call, target: Any) -> TypeError:
         return TypeError(

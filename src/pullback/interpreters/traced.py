@@ -23,6 +23,7 @@ from ..table.levels import Level, inner, mapped
 from ..table.writing import Through
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
+from ..tensor.protocol import is_payload
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .functions import recording
 
@@ -40,6 +41,14 @@ def refused(what: str, do: str) -> TraceError:
     return TraceError(
         f"compile: {what}\n{place}\n  What to do: {do}; or let such a function run as it is written, with "
         "fallback=True."
+    )
+
+
+def _of_another_kind(payload: Any) -> TraceError:
+    """The error about a tensor that the function finds outside, and that holds no array."""
+    return refused(
+        f"a tensor of another kind than plain ones is used, which holds a {type(payload).__name__}",
+        "pass it through functions that are not compiled",
     )
 
 
@@ -267,6 +276,8 @@ class Trace(Level):
         t.__class__ = TracedTensor
 
     def _new(self, example: Any) -> Traced:
+        if is_payload(example):
+            raise _of_another_kind(example)
         self.examples.append(np.asarray(example))
         return Traced(self, len(self.examples) - 1, self.examples[-1])
 
@@ -295,10 +306,7 @@ class Trace(Level):
         if known is not None:
             return known
         if isinstance(t._data, LevelPayload) or not isinstance(t._data, np.ndarray):
-            raise refused(
-                f"a tensor of another kind than plain ones is used: {type(t).__name__}",
-                "pass it through functions that are not compiled",
-            )
+            raise _of_another_kind(t._data)
         if t._edge is not None and t._edge[0]._order < self._began:
             raise refused(
                 "something was computed of a tensor that requires grad and is neither an argument nor found from the "

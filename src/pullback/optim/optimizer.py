@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.hooks import RemovableHandle
-from ..errors import describe, message
+from ..errors import describe, holding, message
 from ..ops.sparse.coo import SparseTensor
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread, within
@@ -207,7 +207,7 @@ class Optimizer:
                     message(
                         where,
                         expected="parameters with values in memory",
-                        found=f"parameter {i}: {describe(p)}, which holds a {type(p._data).__name__}",
+                        found=f"parameter {i}: {holding(p)}",
                         do="write the step with operations: with no_grad(): p -= lr * p.grad",
                     )
                 )

@@ -180,7 +180,7 @@ class Tensor(Methods):
             return self._data.ctypes.data
         except AttributeError:
             raise RuntimeError(
-                errors.message("data_ptr()", expected="a tensor with values in memory", found=errors.describe(self))
+                errors.message("data_ptr()", expected="a tensor with values in memory", found=errors.holding(self))
             ) from None
 
     # Its place in the graph -----------------------------------------------------------------------------------

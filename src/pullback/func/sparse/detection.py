@@ -16,7 +16,6 @@ from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...interpreters.pattern_rules import RULES
 from ...interpreters.patterns import Pattern, Run, scipy_sparse
-from ...interpreters.payload import NotConverted
 from ...tensor.tensor import Tensor, wrap
 from ..forward import jvp
 from ..reverse import grad, vjp
@@ -140,7 +139,7 @@ def _found(f: Function, x: Tensor, name: str) -> tuple[Sparsity, tuple[int, ...]
         try:
             try:
                 found, shape, run = find(checked, array, True)
-            except NotConverted:
+            except errors.NotConverted:
                 found, shape, run = find(checked, array, False)
                 local = True
         except NotImplementedError:  # a Function without jvp

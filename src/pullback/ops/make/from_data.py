@@ -22,6 +22,7 @@ from ...table.entry import alias, method
 from ...tensor import dtypes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
+from ...tensor.protocol import is_payload
 from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .conversion import cast, to
 
@@ -84,8 +85,12 @@ def _computes(data: Any) -> bool:
     return False
 
 
+NEEDED = "ndim size reshape __add__ __sub__ __mul__ __truediv__ __neg__".split()
+"""What an object that is not derived from `Payload` must have, besides a shape and a dtype, to be a payload."""
+
+
 def checked(data: Any) -> Any:
-    """A payload, if it has the shape and the dtype of one; TypeError otherwise."""
+    """A payload, if it has the shape and the dtype of one, and what operations cannot do without; else TypeError."""
     shape, dtype = getattr(data, "shape", None), getattr(data, "dtype", None)
     if not isinstance(shape, tuple) or not all(isinstance(n, int) and n >= 0 for n in shape):
         raise TypeError(
@@ -103,6 +108,15 @@ def checked(data: Any) -> Any:
                 expected="its dtype to be a numpy.dtype that a tensor can have",
                 found=repr(dtype),
                 do="define the attribute dtype in the class, e.g. numpy.dtype(numpy.float64)",
+            )
+        )
+    if missing := [name for name in NEEDED if not hasattr(data, name)]:
+        raise TypeError(
+            errors.message(
+                f"{type(data).__name__} as the payload of a Tensor",
+                expected="what operations read of an array",
+                found=f"no {', '.join(missing)}",
+                do="define it in the class, or derive the class from pullback.interpreters.Payload, which has all",
             )
         )
     return data
@@ -185,6 +199,13 @@ def _plain(data: Any, found: set[Any]) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.known(np.asarray(data)).dtype)
         return data
+    if _computes(data):
+        name = type(data).__name__
+        raise TypeError(
+            errors.message(
+                "tensor(): in a sequence", expected="numbers", found=f"a {name}", do="stack the tensors that hold them"
+            )
+        )
     if not _is_sequence(data):
         found.add(type(data))
         return data
@@ -210,7 +231,9 @@ def _is_sequence(data: Any) -> bool:
         return True
     if isinstance(data, (Tensor, np.ndarray)):
         return isinstance(data, np.ndarray) and data.ndim > 0
-    return hasattr(type(data), "__getitem__") and hasattr(type(data), "__len__") and not isinstance(data, _NO_SEQUENCES)
+    if isinstance(data, _NO_SEQUENCES) or _computes(data):
+        return False
+    return hasattr(type(data), "__getitem__") and hasattr(type(data), "__len__")
 
 
 _NO_SEQUENCES = (str, bytes, dict, np.generic)
@@ -544,6 +567,10 @@ def _dlpack(
         raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))
     if isinstance(self, Lifted):
         self._data._no_array()
+    if is_payload(self._data):
+        raise BufferError(
+            errors.message("__dlpack__()", expected="a tensor with values in memory", found=errors.holding(self))
+        )
     capsule: Any
     if _SAYS_COPY:
         capsule = self._data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from ...compile.front import compile
 from ...func.forward import jvp
 from ...func.taylor import jet
 from ...func.vectorize import vmap
-from ...interpreters.payload import Payload
+from ...interpreters.payload import Payload, name_of
 from ...ops import TABLE
 from ...ops.make.from_data import checked
 from ...ops.make.random import manual_seed
@@ -94,8 +95,8 @@ def check_payload(
     """Run the samples of the table through a payload class: which operations it carries, and what it refuses.
 
     Args:
-        cls: the class, or another callable that makes a payload of an array, with its values.
-        names: the operations to run; all public ones with a sample, if none is named.
+        cls: the class, if it makes an object of one array, ``cls(array)``; otherwise a function that does.
+        names: the operations to run, or one; all public ones with a sample, if none is named.
         values: the array that a payload stands for, to be compared; by default what its ``numpy()`` returns, if it has
             one that does. A payload without values is asked for the shape and dtype of its results alone.
         dtype: the dtype of the samples' arrays that have none of their own.
@@ -104,7 +105,8 @@ def check_payload(
         a `Report`, which prints itself.
 
     Raises:
-        TypeError: `cls` makes no payload, e.g. an object without a shape or with another one than the array's.
+        TypeError: `cls` makes no payload of an array, e.g. an object without a shape or with another one than the
+            array's.
         ValueError: there is no operation of that name, or it has no sample.
 
     >>> import numpy as np
@@ -124,18 +126,60 @@ def check_payload(
       sin: refused (numpy.sin)
     """
     given = np.arange(3.0)
-    payload = checked(cls(given))
+    payload = _made(cls, given)
     if payload.shape != given.shape or payload.dtype != given.dtype:
         raise TypeError(
             errors.message(
-                f"check_payload(): {_name(cls)} lies about its array",
+                f"check_payload(): {_name(cls, payload)} lies about its array",
                 expected=f"a payload of {errors.describe(given)}",
                 found=f"shape {payload.shape}, dtype {payload.dtype}",
                 do="return the shape and the dtype of the array that the payload was made of",
             )
         )
     subject = _Payloads(cls, type(payload), values or _shown)
-    return Report(_name(cls), tuple(subject.entry(name, op, dtype) for name, op in _operations(names)))
+    with _watched(type(payload), subject.slips):
+        found = tuple(subject.entry(name, op, dtype) for name, op in _operations(names))
+    return Report(_name(cls, payload), found)
+
+
+def _made(cls: Any, array: np.ndarray[Any, Any]) -> Any:
+    """A payload of an array; TypeError if none comes out."""
+    try:
+        payload = cls(array)
+    except TypeError as error:
+        raise TypeError(
+            errors.message(
+                f"check_payload(): {_name(cls, cls)}",
+                expected="a class or a function that makes a payload of one array",
+                found=str(error),
+                do="pass a function of an array that makes the object, e.g. lambda array: Interval(array, array)",
+            )
+        ) from error
+    return checked(payload)
+
+
+@contextmanager
+def _watched(kind: type, slips: list[str]) -> Iterator[None]:
+    """Note, while the block runs, the functions for which a class returns arrays of numbers instead of its objects."""
+    if not issubclass(kind, Payload):
+        yield
+        return
+    own, carry = "carry" in vars(kind), kind.carry
+
+    def noted(self: Payload, function: Any, args: Any, kwargs: Any) -> Any:
+        found = carry(self, function, args, kwargs)
+        if any(isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind in "fc" for leaf in leaves([found])):
+            slips.append(name_of(function))
+        return found
+
+    kind.carry = noted  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        if own:
+            kind.carry = carry  # type: ignore[method-assign]
+        else:
+            del kind.carry
 
 
 def check_interpreter(
@@ -152,12 +196,14 @@ def check_interpreter(
       nonzero: refused (RuntimeError: vmap: We do not support batching operators that can output dynamic shape)
     """
     subject = _Transformed(INTERPRETERS[run] if isinstance(run, str) else run, most)
-    title = run if isinstance(run, str) else _name(run)
+    title = run if isinstance(run, str) else _name(run, run)
     return Report(title, tuple(subject.entry(name, op, dtype) for name, op in _operations(names)))
 
 
-def _name(value: Any) -> str:
-    return str(getattr(value, "__name__", type(value).__name__))
+def _name(value: Any, made: Any) -> str:
+    """The name of a class or a function; if it has none, as a lambda, that of the class of what it made."""
+    name = str(getattr(value, "__name__", ""))
+    return name if name.isidentifier() else type(made).__name__
 
 
 def entries() -> dict[str, Op]:
@@ -167,7 +213,7 @@ def entries() -> dict[str, Op]:
 
 
 def _operations(names: Iterable[str]) -> list[tuple[str, Op]]:
-    known, wanted = entries(), [*names]
+    known, wanted = entries(), [names] if isinstance(names, str) else [*names]
     if unknown := [str(name) for name in wanted if name not in known]:
         raise ValueError(
             errors.message(
@@ -219,8 +265,16 @@ class _Subject:
 class _Payloads(_Subject):
     def __init__(self, make: Callable[[Any], Any], kind: type, values: Callable[[Any], Any]) -> None:
         self.make, self.kind, self.values = make, kind, values
+        self.slips: list[str] = []  # the functions for which an array came out
 
     def compared(self, op: Op, made: Sample, results: Results, inputs: Results) -> tuple[str, str] | None:
+        self.slips.clear()
+        found = self._compared(op, made, results, inputs)
+        if self.slips and found is None:
+            raise _Wrong(f"carry() returns an array for {self.slips[0]}, not a {self.kind.__name__}")
+        return found
+
+    def _compared(self, op: Op, made: Sample, results: Results, inputs: Results) -> tuple[str, str] | None:
         found = _attempt(op, made, lambda array: wrap(self.make(array)))
         if isinstance(found, Exception):
             raise found
