@@ -56,8 +56,8 @@ def describe(value: Any) -> str:
 
 
 def holding(t: Any) -> str:
-    """A tensor in a few words, with the class of its payload."""
-    return f"{describe(t)}, which holds a {type(t._data).__name__}"
+    """A tensor in a few words, with the class of its payload unless that is a transform's."""
+    return describe(t) + ("" if hasattr(t._data, "level") else f", which holds a {type(t._data).__name__}")
 
 
 def broadcast_message(shapes: Iterable[tuple[int, ...]]) -> str | None:

@@ -227,7 +227,7 @@ class _Writer:
                     f"save(): {path}",
                     expected="a tensor with values in memory",
                     found=errors.holding(t),
-                    do="save what its payload is made of, as arrays",
+                    do="save the arrays that its payload is made of; in a transform, save the result outside of it",
                 )
             )
         return {**made, "requires_grad": True} if t.requires_grad else made

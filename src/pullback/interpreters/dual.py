@@ -92,10 +92,6 @@ class Dual(LevelPayload):
         """Have another tangent, where a user's code wrote both values."""
         self.tangent = tangent
 
-    def take(self, tangent: Tensor) -> None:
-        """Have another tangent, where a user's code wrote both values."""
-        self.tangent = tangent
-
     def as_number(self, kind: str) -> Any:
         if self.level.open and self.tangent is not None and thread.modes.forward_enabled:
             raise cannot_convert(f"a Python {kind}", "Tensor that has a tangent, in forward mode,", "tangent")

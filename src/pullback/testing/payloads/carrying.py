@@ -21,12 +21,14 @@ from ... import errors
 from ...autograd.api import grad
 from ...compile.front import compile
 from ...func.forward import jvp
+from ...func.sparse import jacobian_plan, sparse_jacobian
 from ...func.taylor import jet
 from ...func.vectorize import vmap
 from ...interpreters.payload import Payload, name_of
 from ...ops import TABLE
 from ...ops.make.from_data import checked
 from ...ops.make.random import manual_seed
+from ...ops.shape.joining import cat
 from ...table.op import Op
 from ...table.samples import DType, Sample
 from ...tensor import dtypes
@@ -188,7 +190,8 @@ def check_interpreter(
     """As `check_payload`, for a transform: that it can be applied to an operation, and that the results are the same.
 
     run: a function of an operation on tensors and of the tensors, which returns the operation's results computed inside
-    of the transform; or the name of one of this package's: "forward mode", "Taylor mode", "vmap", "compile". most: how
+    of the transform; or the name of one of this package's: "forward mode", "Taylor mode", "sparse
+    derivatives", "vmap", "compile". most: how
     many samples of an operation are run; all if None.
 
     >>> print(check_interpreter("vmap", ["sin", "nonzero"]))
@@ -442,9 +445,29 @@ def _compiled(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
     return compile(lambda *given: call(*given), backend="numpy")(*tensors)
 
 
+def _in_sparse_derivatives(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+    """The results; before, their Jacobian by each real tensor, checked, from a pattern without unknown structure."""
+    for i, x in enumerate(tensors):
+        if x._data.dtype.kind not in "fV":
+            continue
+
+        def of_one(value: Tensor, i: int = i) -> Tensor:
+            manual_seed(0)
+            found = call(*tensors[:i], value, *tensors[i + 1 :])
+            return cat([value.reshape(-1)[:0], *(t.reshape(-1) for t in found if t._data.dtype.kind in "fV")])
+
+        plan = jacobian_plan(of_one, x)
+        if plan.sparsity.unknown:
+            raise NotImplementedError(f"all depends on all in {', '.join(sorted(plan.sparsity.unknown))}")
+        sparse_jacobian(of_one, plan)(x)
+    manual_seed(0)
+    return call(*tensors)
+
+
 INTERPRETERS: dict[str, Run] = {
     "forward mode": _in_forward_mode,
     "Taylor mode": _in_taylor_mode,
+    "sparse derivatives": _in_sparse_derivatives,
     "vmap": _in_a_batch,
     "compile": _compiled,
 }
