@@ -8,6 +8,7 @@ with its reason.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def conversions(source: str, path: str) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
             inside = name
             if isinstance(child, ast.FunctionDef):
-                if any(ast.unparse(d) == "on_arrays" for d in child.decorator_list):
+                if any(re.match(r"on_arrays$|into_array\(", ast.unparse(d)) for d in child.decorator_list):
                     continue
                 inside = name or child.name
             if _converts(child):

@@ -278,6 +278,7 @@ def of_matrices(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
     operands = [p for p in patterns_in([args, kwargs]) if p.varies.any()]
     found = function(*opened(args), **opened(kwargs))
     flat = function is np.linalg.solve and len(args) > 1 and np.ndim(args[1]) == 1
+    axes = max(np.ndim(a) - 2 for a in args)  # of the batch, which constants have, too
     unions = []
     for p in operands:
         cut = p.ndim - (1 if flat and p is args[1] else 2)
@@ -285,9 +286,7 @@ def of_matrices(run: Run, function: Call, args: Any, kwargs: Any) -> Any:
         unions.append(Pattern(run, union.array.reshape(p.shape[:cut]), union.varies.reshape(p.shape[:cut]), union.rows))
 
     def after(array: Any) -> Pattern:
-        batch = np.broadcast_shapes(*(u.shape for u in unions)) if unions else ()
-        shape = np.shape(array)
-        inner = len(shape) - len(batch)
+        inner = np.ndim(array) - axes
         wide = [
             Pattern(run, v.reshape(full), u.varies.reshape(full), u.rows)
             for u in unions

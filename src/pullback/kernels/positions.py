@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..tensor.protocol import on_arrays
+from ..tensor.protocol import into_array
 
 Array = np.ndarray[Any, Any]
 
@@ -126,7 +126,7 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Any]) -> tuple[int, ..
     return (*rest[:lead], *found, *rest[lead:])
 
 
-@on_arrays
+@into_array(0)
 def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
     """``out[indices] += values``, once for each time that a position occurs.
 

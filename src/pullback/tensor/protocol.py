@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from .. import errors
 from .memory import LevelPayload
 from .modes import thread
 
@@ -97,8 +98,10 @@ def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
 _NO_PAYLOADS = frozenset({np.ndarray, int, float, complex, bool, str, tuple, type(None)})
 
 
-def on_arrays(function: F) -> F:
+def on_arrays(function: F, target: int | None = None) -> F:
     """Mark a function of this package that works on arrays alone: a payload that is no array is asked to carry it.
+
+    target: the number of the argument that it writes to, if it returns nothing; an array there cannot hold a payload.
 
     It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload
     that holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by
@@ -109,11 +112,27 @@ def on_arrays(function: F) -> F:
     def call(*args: Any, **kwargs: Any) -> Any:
         for a in args:
             if type(a) not in _NO_PAYLOADS and is_payload(a):
+                if target is not None and isinstance(args[target], np.ndarray):
+                    raise _cannot_hold(args[target], a)
                 return _handed(call, args, kwargs)
         return function(*args, **kwargs)
 
     call.on_arrays = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def into_array(target: int) -> Callable[[F], F]:
+    """As `on_arrays`, for a function that writes to its argument of this number, and returns nothing."""
+    return functools.partial(on_arrays, target=target)
+
+
+def _cannot_hold(array: Any, payload: Any) -> TypeError:
+    return errors.NotConverted(
+        errors.message(
+            f"{errors.describe(array)} cannot hold a {type(payload).__name__}",
+            do="compute a new tensor instead of writing it into one that holds an array",
+        )
+    )
 
 
 def is_payload(value: Any) -> bool:

@@ -141,7 +141,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:
     out = np.matmul(input, weight.T if type(weight) is np.ndarray else np.transpose(weight))
     if bias is None:
         return out
-    return np.add(out, bias, out=out) if isinstance(out, np.ndarray) and out.ndim else np.add(out, bias)
+    return np.add(out, bias, out=out) if type(out) is type(bias) is np.ndarray and out.ndim else np.add(out, bias)
 
 
 @composite(

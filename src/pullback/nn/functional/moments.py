@@ -185,8 +185,8 @@ def _sum_product(input: Any, other: Any, shape: Any) -> Any:
 def _affine(input: Any, scale: Any, shift: Any) -> Any:
     """``input * scale + shift`` of real arrays of three axes each; the scale and the shift broadcast."""
     out = input * scale
-    if np.broadcast_shapes(out.shape, shift.shape) != out.shape:  # a batch that only the shift varies over
-        return out + shift
+    if type(out) is not type(shift) or np.broadcast_shapes(out.shape, shift.shape) != out.shape:
+        return out + shift  # only the shift is a payload, or varies over a batch
     out += shift
     return out
 

@@ -17,7 +17,7 @@ from ...table.checks import Titled
 from ...table.entry import composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index
 from ...tensor.arrays import copied, reshaped, wrap_axis
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import into_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..shape.reshape import expand, reshape
@@ -101,7 +101,7 @@ def _check_slices(name: str, out: Any, axis: int, index: Any, source: Any, misma
         )
 
 
-@on_arrays
+@into_array(0)
 def _add_slices(out: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
     kind = IndexError if out.ndim < 2 else RuntimeError
     target, at, values = _slices("index_add", out, dim, index, source, RuntimeError, outside=kind)
@@ -130,6 +130,7 @@ def _check_index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, 
     samples=lambda: [*_SLICES, *_REPEATED, S(A(3), 0, V([2, 2], "int64"), A(2), alpha=2)],
     refused=lambda: [*_NO_SLICES, S(A(3), 0, V([0], "int64"), A(1), 2), S(A(3), 0, V([0], "int64"), A(1), alpha="x")],
 )
+@on_arrays
 def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     """`input` with the slices of ``alpha * source`` added to its slices along `dim` at the positions in `index`.
 
@@ -149,7 +150,7 @@ def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
     return overwrite(self, index_add.op, dim, index, source, _check_alpha(self, alpha), change=_add_slices)
 
 
-@on_arrays
+@into_array(0)
 def _fill_slices(out: Any, dim: int, index: Any, value: Any) -> None:
     value = value if not isinstance(value, np.ndarray) else value[()]
     target, at, _ = _slices(
@@ -215,6 +216,7 @@ def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any
         S(A(3), 0, [0], 1),
     ],
 )
+@on_arrays
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
     """`input` with `value`, a number or a 0-d tensor, in the slices along `dim` at the positions in `index`.
 
@@ -235,7 +237,7 @@ def _index_fill_(self: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return overwrite(self, op, axis, index, filling, change=_fill_slices)
 
 
-@on_arrays
+@into_array(0)
 def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
     _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=(INT64,)))
 
@@ -254,6 +256,7 @@ def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) ->
     samples=_SLICES,
     refused=_NO_SLICES,
 )
+@on_arrays
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """`input` with its slices along `dim` at the positions in `index` replaced by the slices of `source`.
 

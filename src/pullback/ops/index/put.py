@@ -18,7 +18,7 @@ from ...table.entry import alias, composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.arrays import broadcasts_to, wrap_axis
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import into_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
@@ -32,7 +32,7 @@ from .subscripts import arrays_of, in_rows, pick_at, tensors_of, two_steps
 # Flat positions -------------------------------------------------------------------------------------------------------
 
 
-@on_arrays
+@into_array(0)
 def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
     found = positions("put", index, out.size, negative=True, dtypes=(INT64,)).reshape(-1)
     if isinstance(source, np.ndarray):
@@ -97,6 +97,7 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = 
         S(A(3), [0], A(1)),
     ],
 )
+@on_arrays
 def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
     """`input` with the elements of `source` written at flat positions, or added there if `accumulate`.
 

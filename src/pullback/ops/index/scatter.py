@@ -17,14 +17,14 @@ from ...table.calls import on
 from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import into_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..make.of_size import full
 from .assignment import overwrite
 from .gather import _scatter_sum, fitting_number, gather, one_axis
 
 
-@on_arrays
+@into_array(2)
 def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     """Combine `src` into `out`, at positions along `dim`, by the ufunc `how` (None: write, and the last value wins)."""
     shape, axis, found = one_axis(name, out.shape, index, dim)
@@ -115,6 +115,7 @@ def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
     input=lambda g, dim, index: on(_scatter, g, dim, index, 0.0),
     src=lambda g, dim, index: on(gather, g, dim, index),
 )
+@on_arrays
 def _scatter(input: Any, dim: int, index: Any, src: Any) -> Any:
     out = np.copy(input)
     _scatter_into(out, dim, index, src)
@@ -221,6 +222,7 @@ def _check_scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> A
     refused=lambda: [*_NO_SCATTER, S(A(3), 0, index(3, 2), 1.0)],
     differs=lambda: _in_backward(_LARGER, "[0, 0], [3])"),
 )
+@on_arrays
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     """``out[index[i][j]][j] += src[i][j]`` for ``dim=0``, and so on, starting with `input`; positions may repeat.
 
@@ -271,12 +273,13 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
 def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
     """Masks of the elements of `input` and `src` that are the extreme, and the number of elements that share each."""
     out = plain(out)
-    mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, index))
+    mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, plain(index)))
     ones = on(_scatter_sum, np.where(theirs, np.ones_like(src), 0), dim, index, tuple(np.shape(input)))
     return mine, theirs, np.where(mine, ones + 1, ones)
 
 
 @special(method=False, batch=by_positions("dim"), input=_by_input, src=_by_src)
+@on_arrays
 def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
     """The product or the extreme of each element of `input` and the elements of `src` at its position."""
     if reduce != "prod" and input.dtype.kind == "c" and index.size:
