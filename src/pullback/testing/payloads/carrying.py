@@ -457,7 +457,7 @@ def _in_sparse_derivatives(call: Callable[..., Any], tensors: Sequence[Any]) -> 
             found = call(*tensors[:i], value, *tensors[i + 1 :])
             return cat([value.reshape(-1)[:0], *(t.reshape(-1) for t in found if t._data.dtype.kind in "fV")])
 
-        plan = jacobian_plan(of_one, x)
+        plan = jacobian_plan(of_one, x, colouring="columns")  # as the Jacobian it is compared with
         if plan.sparsity.unknown:
             raise NotImplementedError(f"all depends on all in {', '.join(sorted(plan.sparsity.unknown))}")
         found = sparse_jacobian(of_one, plan, check=False)(x).toarray()
