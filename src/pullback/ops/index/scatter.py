@@ -273,7 +273,8 @@ def _by_src(g: Any, input: Any, dim: Any, index: Any, src: Any, out: Any, reduce
 def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
     """Masks of the elements of `input` and `src` that are the extreme, and the number of elements that share each."""
     out = plain(out)
-    mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, plain(index)))
+    places = index if isinstance(out, Tensor) else plain(index)
+    mine, theirs = np.equal(plain(input), out), np.equal(plain(src), on(gather, out, dim, places))
     ones = on(_scatter_sum, np.where(theirs, np.ones_like(src), 0), dim, index, tuple(np.shape(input)))
     return mine, theirs, np.where(mine, ones + 1, ones)
 
