@@ -21,6 +21,11 @@ def _square(input: Any) -> Any:
     return np.square(input, dtype=np.int64) if input.dtype.kind == "b" else np.square(input)
 
 
+def _twice(product: Any) -> Any:
+    """A product that was just made, doubled: in place, for large arrays take the time of their memory."""
+    return np.add(product, product, product) if type(product) is np.ndarray else 2 * product
+
+
 square: Operation = elementwise(
     "square",
     _square,
@@ -28,7 +33,7 @@ square: Operation = elementwise(
     node="PowBackward0",
     saved={"exponent": lambda: 2},
     numpy={np.square: lambda x: square(x)},
-    input=lambda g, input: g * (2 * input),
+    input=lambda g, input: _twice(g * input),
     kinks=[S(V(EDGES)), S(V([0.0, 0.0]))],
 )
 sqrt = elementwise(
