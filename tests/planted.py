@@ -55,6 +55,7 @@ _SLOPES = "tests/table/test_ops.py -k test_slopes and "
 _PATTERNS = "tests/interpreters/test_patterns.py tests/func/test_sparse_programs.py"
 _SPARSE = "tests/func/test_sparse_derivatives.py tests/func/test_sparse_programs.py"
 _PAYLOAD = "tests/interpreters/test_payload.py"
+_BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
 MUTATIONS = [
     # table and ops: rules
     Mutation("mul: swapped operands", "input=lambda g, other: g * other,\n    other=lambda g, input: g * input,",
@@ -283,8 +284,8 @@ MUTATIONS = [
              "    B=lambda g, A, upper, unitriangular: on(_solve_triangular, transpose(A), g, not upper, False),",
              _SLOPES + "solve_triangular"),
     Mutation("norms: a bias that varies alone",
-             "    if np.broadcast_shapes(out.shape, shift.shape) != out.shape:  # a batch",
-             "    if out.ndim > 9:  # a batch",
+             "type(out) is not type(shift) or np.broadcast_shapes(out.shape, shift.shape) != out.shape:",
+             "type(out) is not type(shift) or out.ndim > 9:",
              _P + "vmap/axes_and_dtypes"),
     # sparse, masked, kernels
     Mutation("sparse: entries at one place are not added",
@@ -940,8 +941,20 @@ MUTATIONS = [
              "made = made or \"payload\"",
              "return view", _PAYLOAD),
     Mutation("payload: results are not checked",
-             "        one._check(function, args, found)\n",
+             "        one._check(function, args, kwargs, found)\n",
              "", _PAYLOAD),
+    Mutation("payload: the dtype of a result is not checked",
+             "                elif kinds and [part.dtype for part in parts] != kinds:",
+             "                elif False:", _PAYLOAD),
+    Mutation("payload: an array is written to as if it could hold one",
+             "                if target is not None and isinstance(args[target], np.ndarray):",
+             "                if False:", _BESIDE),
+    Mutation("payload: the masks of an extreme are computed beside it",
+             "@special(method=False, batch=by_positions(\"dim\"), input=_by_input, src=_by_src)\n@on_arrays\n",
+             "@special(method=False, batch=by_positions(\"dim\"), input=_by_input, src=_by_src)\n", _BESIDE),
+    Mutation("payload: an array that carry returns is not noted",
+             "            slips.append(name_of(function))",
+             "            pass", "tests/testing/test_check_payload.py"),
     Mutation("payload: a Tensor beside it is handed over",
              "        if any(isinstance(a, Tensor) for a in inputs):\n            return NotImplemented",
              "        if False:\n            return NotImplemented", _PAYLOAD),

@@ -99,11 +99,9 @@ def _told(found: Any) -> str:
 
 def _dtypes(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[np.dtype[Any]]:
     """The dtypes that NumPy gives the results of a ufunc; [] where that is not known."""
-    if kwargs:
-        return []
     given = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
     try:
-        return [*ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))[ufunc.nin :]]
+        return [] if kwargs else [*ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))[ufunc.nin :]]
     except TypeError:
         return []
 
@@ -234,8 +232,7 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         """TypeError if `carry` returned what cannot be the result."""
         wrong, told = "", _told(found)
         if function is operator.setitem:
-            if found is not None:
-                wrong = "to write into its first argument, and to return None"
+            wrong = "" if found is None else "to write into its first argument, and to return None"
         elif isinstance(function, np.ufunc):
             if function.signature is None:
                 shape = np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))

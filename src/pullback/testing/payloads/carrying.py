@@ -175,8 +175,8 @@ def _watched(kind: type, slips: list[str]) -> Iterator[None]:
             slips.append(name_of(function))
         return found
 
-    kind.carry = noted  # type: ignore[method-assign]
     try:
+        kind.carry = noted  # type: ignore[method-assign]
         yield
     finally:
         if own:
@@ -191,9 +191,8 @@ def check_interpreter(
     """As `check_payload`, for a transform: that it can be applied to an operation, and that the results are the same.
 
     run: a function of an operation on tensors and of the tensors, which returns the operation's results computed inside
-    of the transform; or the name of one of this package's: "forward mode", "Taylor mode", "sparse
-    derivatives", "vmap", "compile". most: how
-    many samples of an operation are run; all if None.
+    of the transform; or the name of one of this package's: "forward mode", "Taylor mode", "sparse derivatives", "vmap",
+    "compile". most: how many samples of an operation are run; all if None.
 
     >>> print(check_interpreter("vmap", ["sin", "nonzero"]))
     vmap: 1 of 2 entries carried (50.0%)
@@ -447,7 +446,7 @@ def _compiled(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
 
 
 def _in_sparse_derivatives(call: Callable[..., Any], tensors: Sequence[Any]) -> Any:
-    """The results; before, their Jacobian by each real tensor, from a pattern, is compared with that by forward mode."""
+    """The results, after their Jacobian by each real tensor, from a pattern, is compared with that of forward mode."""
     for i, x in enumerate(tensors):
         if x._data.dtype.kind not in "fV":
             continue
