@@ -25,14 +25,19 @@ from .process import check_process
 
 _WHERE = "pullback.bridge.jax"
 
+_REAL = frozenset(map(np.dtype, ("float16", "float32", "int8", "int16", "int32", "uint8", "bool")))
+"""Dtypes that both sides have whatever JAX's settings, and that have no conjugate."""
+
 
 class Foreign:
     """A JAX function of arrays, and its derivatives.
 
     trees: how its results nest, for the shapes and dtypes of arguments. tree: the same for all, if they nest alike.
+    single: whether that is one array.
     """
 
     tree: Any = None
+    single = False
 
     def __init__(self, f: Callable[..., Any], where: str, jit: bool) -> None:
         self.f, self.where, self.jit = f, where, jit
@@ -59,10 +64,13 @@ class Foreign:
                 )
         self.trees[tuple([(x.shape, x.dtype) for x in xs])] = tree
         self.tree = tree if all(t == tree for t in [*self.trees.values()]) else None
+        self.single = self.tree is not None and jax.tree_util.treedef_is_leaf(self.tree)
         return tuple(found)
 
     def nested(self, flat: Sequence[Any], ps: Sequence[Tensor]) -> Any:
         """The results as the function nests them for these arguments. JAX runs it once for each of their shapes."""
+        if self.single:
+            return flat[0]
         tree = self.tree
         if tree is None:
             canonical = jax.dtypes.canonicalize_dtype
@@ -121,6 +129,8 @@ def _conjugate(a: Any) -> Any:
 def _given(p: Tensor) -> np.ndarray[Any, Any]:
     """The array that JAX gets. TypeError for one that it would change."""
     a = p._data
+    if type(a) is np.ndarray and a.dtype in _REAL:
+        return a
     if type(a) is not np.ndarray:
         raise TypeError(
             errors.message(
@@ -148,12 +158,27 @@ def _leaves_out(a: np.ndarray[Any, Any], kept: np.dtype[Any]) -> bool:
 
 def _tensor(o: Any) -> Tensor:
     """A result of JAX's, whose memory is read-only, in memory of ours."""
-    return wrap(dtypes.known(np.array(o)))  # which waits until it is computed
+    a = np.array(o)  # which waits until it is computed
+    return wrap(a if a.dtype in _REAL else dtypes.known(a))
+
+
+def _gradient(o: Any) -> Tensor:
+    """A gradient of JAX's as one of ours."""
+    a = np.array(o)
+    return wrap(a if a.dtype in _REAL else dtypes.known(_conjugate(a)))
+
+
+def _cotangent(g: Tensor, has: bool) -> Any:
+    """A gradient of ours as JAX's, of a result that has one or has not."""
+    if not has:
+        return np.zeros(g._data.shape, jax.dtypes.float0)
+    a = _given(g)
+    return a if a.dtype in _REAL else _conjugate(a)
 
 
 def apply(foreign: Foreign, ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of a foreign function, with their places in our graph."""
-    node = TransformedJaxFunction if LEVELS.n and any(isinstance(p, Lifted) for p in ps) else JaxFunction
+    node = TransformedJaxFunction if LEVELS.n and any([isinstance(p, Lifted) for p in ps]) else JaxFunction
     found = node.apply(foreign, *ps)
     return found if type(found) is tuple else (found,)
 
@@ -181,12 +206,8 @@ class JaxFunction(Function):
         if residuals is None or thread.modes.grad_enabled or (LEVELS.n and any(isinstance(g, Lifted) for g in gs)):
             found = iter(apply(ctx.foreign.vjp(wanted, floats), [*_picked(gs, floats), *ps]))
             return (None, *[next(found) if w else None for w in wanted])
-        cotangents = [
-            _conjugate(_given(g)) if has else np.zeros(g._data.shape, jax.dtypes.float0)
-            for g, has in zip(gs, floats, strict=True)
-        ]
-        grads = ctx.foreign.pull(residuals, tuple(cotangents))
-        return (None, *[_tensor(_conjugate(g)) if w else None for g, w in zip(grads, wanted, strict=True)])
+        grads = ctx.foreign.pull(residuals, tuple(map(_cotangent, gs, floats)))
+        return (None, *[_gradient(g) if w else None for g, w in zip(grads, wanted, strict=True)])
 
 
 class TransformedJaxFunction(JaxFunction):
@@ -255,8 +276,8 @@ def function(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
 
     def called(*args: Any, **kwargs: Any) -> Any:
         check_process()
-        if not kwargs and all(isinstance(a, Tensor) for a in args):
-            foreign, ps = plain, list(args)
+        if not kwargs and all([isinstance(a, Tensor) for a in args]):
+            foreign, ps = plain, args
         else:
             foreign, ps = _with_constants(f, where, jit, others, (args, kwargs))
         return foreign.nested(apply(foreign, ps), ps)
@@ -267,7 +288,7 @@ def function(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
 
 def _with_constants(
     f: Callable[..., Any], where: str, jit: bool, others: dict[Any, Foreign], tree: Any
-) -> tuple[Foreign, list[Any]]:
+) -> tuple[Foreign, tuple[Any, ...]]:
     """The function of the Tensors among the arguments alone, and these."""
     flat = list(leaves(tree))
     places = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)]
@@ -286,4 +307,4 @@ def _with_constants(
         found = others.setdefault(key, Foreign(of_arrays, where, jit))
     except TypeError:  # a constant that cannot be compared: compiled anew for each call
         found = Foreign(of_arrays, where, jit)
-    return found, [flat[i] for i in places]
+    return found, tuple([flat[i] for i in places])
