@@ -205,6 +205,12 @@ class ArrayBox(Box):
     # Operators ------------------------------------------------------------------------------------------------
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if not kwargs and method == "__call__" and ufunc not in RULES and (rule := NUMPY.get(ufunc)) is not None:
+            for i in inputs:
+                if type(i) not in _KNOWN:
+                    break
+            else:  # the most frequent calls, shortly
+                return boxed(rule(*[i.tensor if type(i) is ArrayBox else i for i in inputs]))
         if "out" in kwargs or any(_carries(i) for i in inputs):
             return NotImplemented  # so another class of arrays has its turn
         if method == "__call__" and ufunc in RULES:

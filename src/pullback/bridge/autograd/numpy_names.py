@@ -78,8 +78,10 @@ def _of_lists(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if any(map(_has_boxes, args)):
-            args = tuple(map(_joined, args))
+        for a in args:
+            if type(a) is not ArrayBox and _has_boxes(a):
+                args = tuple(map(_joined, args))
+                break
         return function(*args, **kwargs)
 
     return call

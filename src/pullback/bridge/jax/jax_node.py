@@ -178,7 +178,7 @@ def _cotangent(g: Tensor, has: bool) -> Any:
 
 def apply(foreign: Foreign, ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of a foreign function, with their places in our graph."""
-    node = TransformedJaxFunction if LEVELS.n and any([isinstance(p, Lifted) for p in ps]) else JaxFunction
+    node = TransformedJaxFunction if LEVELS.n and any(isinstance(p, Lifted) for p in ps) else JaxFunction
     found = node.apply(foreign, *ps)
     return found if type(found) is tuple else (found,)
 
@@ -276,7 +276,7 @@ def function(f: Callable[..., Any], *, jit: bool = True) -> Callable[..., Any]:
 
     def called(*args: Any, **kwargs: Any) -> Any:
         check_process()
-        if not kwargs and all([isinstance(a, Tensor) for a in args]):
+        if not kwargs and all(isinstance(a, Tensor) for a in args):
             foreign, ps = plain, args
         else:
             foreign, ps = _with_constants(f, where, jit, others, (args, kwargs))
