@@ -1,4 +1,5 @@
-"""The cost of the bridges: `python -m benchmarks.bridges torch`, `... jax` and `... rules`, each in its own process.
+"""The cost of the bridges: `python -m benchmarks.bridges torch`, `... jax`, `... autograd` and `... rules`, each in its
+own process.
 
 The values of both sides are compared before anything is timed, and the sides take turns. Printed are the
 median and the least time of one call, forward and backward unless the line says otherwise, and the ratio to the first.
@@ -150,6 +151,55 @@ def in_jax() -> None:
     show("Swish of 1e7 float32, in jit(grad)", sides, 1, 9)
 
 
+def _gradients(operators: Any, np_: Any) -> Sides:
+    """Gradients of a number and of small arrays, by autograd or by its namespace here."""
+    times = np.linspace(0.5, 3, SMALL)
+
+    def tanh(x: Any) -> Any:
+        y = np_.exp(-2.0 * x)
+        return (1.0 - y) / (1.0 + y)
+
+    def many(x: Any) -> Any:
+        for _ in range(30):
+            x = 0.9 * np_.sin(x)
+        return x
+
+    def rosenbrock(x: Any) -> Any:
+        return np_.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+    def weibull(p: Any) -> Any:
+        scale, shape = p[0], p[1]
+        rate = np_.log(shape) - np_.log(scale) + (shape - 1) * (np_.log(times) - np_.log(scale))
+        return -np_.sum(rate - (times / scale) ** shape)
+
+    x, p = np.linspace(0.1, 1, SMALL), np.array([1.5, 1.2])
+    of_tanh, of_many = operators.grad(tanh), operators.grad(many)
+    of_rosenbrock, of_weibull = operators.grad(rosenbrock), operators.value_and_grad(weibull)
+    third = operators.grad(operators.grad(of_tanh))
+    second = operators.hessian(rosenbrock)
+    return {
+        "tanh at a number, by its formula": lambda: of_tanh(1.0),
+        "its third derivative": lambda: third(1.0),
+        "60 operations on a number": lambda: of_many(1.0),
+        "Rosenbrock's function of 10 numbers": lambda: of_rosenbrock(x),
+        "a Weibull likelihood with its value, 10 data": lambda: np.append(*reversed(of_weibull(p))),
+        "Hessian of Rosenbrock's function": lambda: second(x),
+    }
+
+
+def in_autograd() -> None:
+    """HIPS autograd."""
+    import autograd
+    import autograd.numpy as theirs
+    import pullback.bridge.autograd.numpy as ours
+
+    import pullback.bridge.autograd as here
+
+    sides = _gradients(here, ours)
+    for title, side in _gradients(autograd, theirs).items():
+        show(title, {"autograd": side, "ours": sides[title]}, 20, 25)
+
+
 if __name__ == "__main__":
     for host in sys.argv[1:]:
-        {"rules": of_rules, "torch": in_torch, "jax": in_jax}[host]()
+        {"rules": of_rules, "torch": in_torch, "jax": in_jax, "autograd": in_autograd}[host]()

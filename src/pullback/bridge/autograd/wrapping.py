@@ -67,14 +67,18 @@ def unary_to_nary(unary_operator: Callable[..., Any]) -> Callable[..., Any]:
                 errors.message("argnum", expected="an int, or a tuple or list of them", found=errors.describe(argnum))
             )
         single = type(argnum) is int
+        name, doc = str(get_name(fun)), get_doc(fun)
 
         @wrap_nary_f(fun, unary_operator, argnum)
         def nary_f(*args: Any, **kwargs: Any) -> Any:
-            @wraps(fun)
             def unary_f(x: Any) -> Any:
-                pairs = [(argnum, x)] if single else zip(argnum, x, strict=True)
-                return fun(*subvals(args, pairs), **kwargs)
+                if not single:
+                    return fun(*subvals(args, zip(argnum, x, strict=True)), **kwargs)
+                given = list(args)
+                given[argnum] = x
+                return fun(*given, **kwargs)
 
+            unary_f.__name__, unary_f.__doc__ = name, doc
             x = args[argnum] if single else tuple(args[i] for i in argnum)
             return unary_operator(unary_f, x, *nary_op_args, **nary_op_kwargs)
 
