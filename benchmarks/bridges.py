@@ -172,7 +172,16 @@ def _gradients(operators: Any, np_: Any) -> Sides:
         rate = np_.log(shape) - np_.log(scale) + (shape - 1) * (np_.log(times) - np_.log(scale))
         return -np_.sum(rate - (times / scale) ** shape)
 
+    weights = np.linspace(-1, 1, 3 * SMALL * SMALL).reshape(3, SMALL, SMALL)
+
+    def layers(w: Any) -> Any:
+        h = times
+        for i in range(3):
+            h = np_.tanh(np_.dot(w[i], h))
+        return np_.sum(h)
+
     x, p = np.linspace(0.1, 1, SMALL), np.array([1.5, 1.2])
+    of_layers = operators.grad(layers)
     of_tanh, of_many = operators.grad(tanh), operators.grad(many)
     of_rosenbrock, of_weibull = operators.grad(rosenbrock), operators.value_and_grad(weibull)
     third = operators.grad(operators.grad(of_tanh))
@@ -182,6 +191,7 @@ def _gradients(operators: Any, np_: Any) -> Sides:
         "its third derivative": lambda: third(1.0),
         "60 operations on a number": lambda: of_many(1.0),
         "Rosenbrock's function of 10 numbers": lambda: of_rosenbrock(x),
+        "three layers of 10 units": lambda: of_layers(weights),
         "a Weibull likelihood with its value, 10 data": lambda: np.append(*reversed(of_weibull(p))),
         "Hessian of Rosenbrock's function": lambda: second(x),
     }
