@@ -329,8 +329,8 @@ def _before_its_try(code: CodeType) -> int:
 @cache
 def _leaving(code: CodeType) -> frozenset[int]:
     """The instructions with which a `with` block is left (three Nones are loaded, and `__exit__` is called), those of a
-    `try:` within one, which do nothing, and those that return: CPython takes them for outside of the block, and nothing
-    is raised there.
+    `try:` within one and of the end of a loop, which do nothing, and those that return: CPython takes them for outside
+    of the block, and nothing is raised there.
     """
     steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
     found = set()
@@ -343,6 +343,10 @@ def _leaving(code: CodeType) -> frozenset[int]:
                 found |= {s.offset for s in (*swap, *loads, *calls)}
     first = next((step.offset for step in steps if step.opname == "BEFORE_WITH"), sys.maxsize)
     found |= {step.offset for step in steps if step.opname == "NOP" and step.offset > first}
+    ends = {step.argval for step in steps if step.opname == "FOR_ITER"}
+    for i, step in enumerate(steps):
+        if step.offset in ends:  # before Python 3.12 the NOP is the target itself
+            found |= {s.offset for s in steps[i : i + 3] if s.opname == "NOP"}
     return frozenset(found | {step.offset for step in steps if step.opname in ("RETURN_VALUE", "RETURN_CONST")})
 
 

@@ -17,7 +17,7 @@ from sys import getrefcount
 from typing import Any, ClassVar
 
 from ..tensor.memory import ONE_LOCAL, WRITES
-from ..tensor.modes import LEVELS, thread, within
+from ..tensor.modes import LEVELS, lowered, thread, within
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
@@ -140,10 +140,8 @@ class Function:
         try:
             try:
                 modes.grad_enabled = False
-                if LEVELS.n and (level := _level_of(flat)) is not None:
-                    node._edges, node._door = _edges_at(level, node._edges, flat), Door(Nesting(inputs), tuple(kwargs))
-                    wanted = any(node._edges)
-                    out = level.custom(node, flat, recording)
+                if LEVELS.n:
+                    out, wanted = _under_levels(cls, node, inputs, flat, args, kwargs, recording)
                 elif kwargs or contract.separate:
                     out = _forward(cls, node, inputs, args, kwargs)
                 else:
@@ -235,6 +233,23 @@ def _forward(
     out = cls.forward(*args, **kwargs)
     cls.setup_context(node, inputs, out)
     return out
+
+
+def _under_levels(
+    cls: type[Function],
+    node: FunctionNode,
+    inputs: tuple[Any, ...],
+    flat: Sequence[Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    recording: bool,
+) -> tuple[Any, bool]:
+    """The results of a call within transforms, and whether an argument requires grad there."""
+    level = _level_of(flat)
+    if level is None:  # forward sees plain tensors, and so do transforms inside of it
+        return lowered(0, _forward, cls, node, inputs, args, kwargs), any(node._edges)
+    node._edges, node._door = _edges_at(level, node._edges, flat), Door(Nesting(inputs), tuple(kwargs))
+    return level.custom(node, flat, recording), any(node._edges)
 
 
 def _level_of(values: Sequence[Any]) -> Any:

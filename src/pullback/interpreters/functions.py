@@ -15,8 +15,8 @@ from ..autograd.function import Function
 from ..autograd.node import begin
 from ..autograd.outputs import check_saved
 from ..autograd.structure import Door, changed
-from ..table.levels import highest, inner
-from ..tensor.modes import Setting
+from ..table.levels import depth, highest, inner
+from ..tensor.modes import Setting, lowered
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
 from .user_methods import call_jvp, call_vmap
@@ -54,7 +54,7 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
         ctx, outs = _recorded(cls, door, primals)
         _take_state(node, ctx, outs, primals)
     else:
-        ctx, outs = node, door.forward(node, primals)
+        ctx, outs = node, lowered(depth(primals), door.forward, node, primals)
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled or level.records), _saved_for_jvp(ctx):

@@ -251,7 +251,7 @@ class Trace(Level):
     layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
     """
 
-    shares_graph = True
+    shares_graph = observes = True
     layouts = whole = False
 
     def __init__(self) -> None:

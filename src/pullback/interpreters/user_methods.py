@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
 from .. import errors
 from ..autograd.structure import Door
+from ..table.levels import depth
+from ..tensor.modes import lowered
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Tensor
 
@@ -29,14 +31,15 @@ def call_jvp(door: Door, ctx: Any, tangents: Iterable[Any]) -> list[Any]:
     return flat
 
 
-def call_vmap(level: Any, cls: Any, door: Door, dims: Iterable[Any], values: Iterable[Any]) -> list[tuple[Any, Any]]:
+def call_vmap(level: Any, cls: Any, door: Door, dims: Iterable[Any], values: Sequence[Any]) -> list[tuple[Any, Any]]:
     """The leaves of the results for all elements, each with the number of the batch's axis, or None.
 
     dims: the axes of the arguments' leaves, `values`. RuntimeError if `vmap` does not return (output, out_dims), or
     these do not nest alike.
     """
     info = VmapInfo(level.size, level.randomness)
-    returned = cls.vmap(info, tuple(door.arguments.nested(dims)), *door.arguments.nested(values))
+    given = tuple(door.arguments.nested(dims)), *door.arguments.nested(values)
+    returned = lowered(depth(values), cls.vmap, info, *given)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
             errors.message(

@@ -34,7 +34,8 @@ class Level:
     def __enter__(self) -> Any:
         modes = thread.modes
         try:
-            self.number, self.open = len(modes.levels) + 1, True
+            self.number = 1 + max([modes.hidden, *[level.number for level in modes.levels]])
+            self.open = True
             LEVELS.add(self)
             modes.levels = (*modes.levels, self)
             return self
@@ -59,6 +60,9 @@ class Level:
     def title(self) -> str:
         """The public name of the transform, for errors."""
         return type(self).__name__.lower()
+
+    observes = False
+    """Whether it sees every operation while it is open, and not only those on its own tensors."""
 
     differentiates = False
     """Whether rules run at this level, which cannot take bfloat16."""
@@ -158,6 +162,12 @@ def highest(values: Sequence[Any]) -> Level | None:
         if found is None or level.number > found.number:
             found = level
     return found
+
+
+def depth(values: Sequence[Any]) -> int:
+    """The number of the highest level among the Tensors in some arguments; 0 if there is none."""
+    level = highest(values)
+    return 0 if level is None else level.number
 
 
 def inner(t: Tensor, level: Level) -> LevelPayload | None:

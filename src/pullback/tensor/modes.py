@@ -23,7 +23,8 @@ class Modes:
 
     grad_enabled: whether operations are recorded; inference: whether results can never be part of a graph. needed: the
     nodes that the running backward pass has to reach, a set; None if no pass is running, or if it goes to every leaf.
-    levels: the transforms that are running, innermost last. watch: a function called with every new node, or None
+    levels: the transforms that are running, innermost last; hidden: the highest number of those that a user's code that
+    they call does not see. watch: a function called with every new node, or None
     (`autograd/saved.py`): it packs the tensors that the node saves by pack_hooks, and calls tells_nodes. tells_nodes
     and tells_tensors: functions called with each node and tensor. watcher: runs the nodes of a backward pass, in
     anomaly mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
@@ -39,6 +40,7 @@ class Modes:
         "functions",
         "grad_asked",
         "grad_enabled",
+        "hidden",
         "hooks_disabled",
         "inference",
         "levels",
@@ -67,6 +69,7 @@ class Modes:
         self.multithreading = True  # whether a backward pass would be allowed threads of its own
         self.needed: set[Any] | None = None
         self.levels: tuple[Any, ...] = ()
+        self.hidden = 0
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
         self.hooks_disabled: str | None = None  # why no hooks may be set
@@ -105,6 +108,18 @@ def within(owner: Any, values: dict[str, Any], work: Callable[..., R], *args: An
         for name, value in before:
             setattr(owner, name, value)
         raise
+
+
+def lowered(highest: int, work: Callable[..., R], *args: Any) -> R:
+    """The result of ``work(*args)``, code of the user's whose arguments belong to no level above this number.
+
+    The levels above do not see what it does, but for those that have to see everything (`Level.observes`). So a
+    transform inside of it works on what the code was given, e.g. on plain tensors.
+    """
+    modes = thread.modes
+    seen = tuple([level for level in modes.levels if level.number <= highest or level.observes])
+    hidden = max([modes.hidden, *[level.number for level in modes.levels]])
+    return within(modes, {"levels": seen, "hidden": hidden}, work, *args)
 
 
 def ending(put_back: Callable[[], Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:

@@ -1,0 +1,129 @@
+"""The methods of a Function see what they are given: transforms around them do not reach into transforms inside them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import func
+from pullback.autograd import Function
+
+X = pullback.tensor([0.3, 0.7, 1.1], dtype=pullback.float64)
+
+
+def slope(x: Any) -> Any:
+    """The gradient of a sum of sines, by a transform, and as an array."""
+    found = func.grad(lambda y: y.sin().sum())(x)
+    return pullback.from_numpy(found.numpy())
+
+
+class Inside(Function):
+    """``cos(x)``, whose forward takes the values of a derivative out of the library."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return slope(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return -g * ctx.saved_tensors[0].sin()
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return -t * ctx.saved_tensors[0].sin()
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        along = x.movedim(in_dims[0], 0)
+        return pullback.stack([Inside.apply(along[i]) for i in range(info.batch_size)]), 0
+
+
+class Joined(Function):
+    """The same with one method for both, `forward(ctx, x)`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return slope(x)
+
+    backward = staticmethod(Inside.backward)
+    jvp = staticmethod(Inside.jvp)
+
+
+class InsideVmap(Inside):
+    """The same, whose `vmap` takes the values out itself."""
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        along = x.movedim(in_dims[0], 0)
+        return pullback.stack([slope(along[i]) for i in range(info.batch_size)]), 0
+
+
+def sums(f: Any) -> Any:
+    return lambda x: f(x).sum()
+
+
+TRANSFORMS = {
+    "jvp": lambda f: func.jvp(f, (X,), (X,))[1],
+    "jvp of jvp": lambda f: func.jvp(lambda x: func.jvp(f, (x,), (X,))[1], (X,), (X,))[1],
+    "grad": lambda f: func.grad(sums(f))(X),
+    "hessian": lambda f: func.hessian(sums(f))(X),
+    "jvp of grad": lambda f: func.jvp(func.grad(sums(f)), (X,), (X,))[1],
+    "jacfwd": lambda f: func.jacfwd(f)(X),
+}
+BATCHES = {
+    "vmap": lambda f: pullback.vmap(f)(X[:, None] * X),
+    "vmap of jvp": lambda f: pullback.vmap(lambda x: func.jvp(f, (x,), (X,))[1])(X[:, None] * X),
+    "jvp of vmap": lambda f: func.jvp(pullback.vmap(f), (X[:, None] * X,), (X[:, None] * X,))[1],
+    "vmap of grad": lambda f: pullback.vmap(func.grad(sums(f)))(X[:, None] * X),
+    "other argument": lambda f: pullback.vmap(lambda x: x * f(X))(X),
+}
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [(Inside, n) for n in (*TRANSFORMS, *BATCHES)]
+    + [(InsideVmap, n) for n in ("vmap", "vmap of grad")]
+    + [(Joined, n) for n in TRANSFORMS if "hessian" not in n],
+)
+def test_a_transform_inside_a_method_is_of_what_it_was_given(function: Any, name: str) -> None:
+    run = {**TRANSFORMS, **BATCHES}[name]
+    np.testing.assert_allclose(run(function.apply).numpy(), run(pullback.cos).numpy(), rtol=1e-12, atol=1e-15)
+
+
+def test_a_level_inside_is_above_those_that_are_hidden() -> None:
+    """A tensor of a transform outside that a method reads is not taken for one of a transform inside."""
+    found = []
+
+    class Reading(Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            found.append(func.jvp(lambda y: y * outer[0], (x,), (x,))[1])
+            return x.clone()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t.clone()
+
+    outer: list[Any] = []
+
+    def f(x: Any) -> Any:
+        outer.append(x)
+        Reading.apply(pullback.full((3,), 2.0, dtype=pullback.float64))
+        return found[-1] * 1
+
+    value, slope = func.jvp(f, (X,), (pullback.ones_like(X),))
+    np.testing.assert_allclose(value.numpy(), 2 * X.numpy())
+    np.testing.assert_allclose(slope.numpy(), [2.0, 2.0, 2.0])
