@@ -1,4 +1,4 @@
-"""The methods of a Function see what they are given: transforms around them do not reach into transforms inside them."""
+"""Methods of a Function see what they are given: transforms around them do not reach into those inside of them."""
 
 from __future__ import annotations
 

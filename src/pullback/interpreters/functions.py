@@ -111,7 +111,11 @@ def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], ve
         return level.lift(o, _checked(cls, o, t))
     if o is source[0] and any(o is dirty for dirty in marks._dirty):
         if t is not source[2] or t._version == versions[id(t)]:
-            raise _not_written(cls)
+            raise RuntimeError(
+                f"{cls.__name__}: an inplace custom Function is not modifying the forward mode gradients inplace. Its "
+                "jvp function must modify the corresponding gradient inplace, and return it.\n"
+                "  What to do: write e.g. t.mul_(2) and return t."
+            )
         return _written(level, source, t)
     if not (isinstance(t, Tensor) and _looks_at(t, source[2])):
         which = "the given tangent" if source[0]._view is None else "the same base as the given tangent"
@@ -155,14 +159,6 @@ def _looks_at(t: Tensor, source: Any) -> bool:
         return t is source
     base = source if source._view is None else source._view.base
     return t._view is not None and t._view.base is base
-
-
-def _not_written(cls: Any) -> RuntimeError:
-    return RuntimeError(
-        f"{cls.__name__}: an inplace custom Function is not modifying the forward mode gradients inplace. Its jvp "
-        "function must modify the corresponding gradient inplace, and return it.\n"
-        "  What to do: write e.g. t.mul_(2) and return t."
-    )
 
 
 def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:

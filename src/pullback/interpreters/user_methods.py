@@ -37,9 +37,8 @@ def call_vmap(level: Any, cls: Any, door: Door, dims: Iterable[Any], values: Seq
     dims: the axes of the arguments' leaves, `values`. RuntimeError if `vmap` does not return (output, out_dims), or
     these do not nest alike.
     """
-    info = VmapInfo(level.size, level.randomness)
-    given = tuple(door.arguments.nested(dims)), *door.arguments.nested(values)
-    returned = lowered(depth(values), cls.vmap, info, *given)
+    given = VmapInfo(level.size, level.randomness), tuple(door.arguments.nested(dims)), *door.arguments.nested(values)
+    returned = lowered(depth(values), cls.vmap, *given)
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
             errors.message(
