@@ -6,12 +6,14 @@ written to, shows in which writes between forward and backward are errors.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import weakref
 from types import ModuleType
 from typing import Any
 
 import pytest
+from pullback.autograd.graph import saved_tensors_hooks
 
 import pullback
 from tests.oracle import cases
@@ -265,3 +267,28 @@ def test_what_is_saved_holds_nothing_that_holds_it(code: str) -> None:
         assert [ref() for ref in (*refs, *nodes)] == [None] * (len(refs) + len(nodes))
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("make", "again"),
+    [
+        (lambda a, b: pullback.lerp(a, b, 0.25), True),
+        (lambda a, b: pullback.add(a, b, alpha=2), True),
+        (lambda a, b: pullback.cat([a[None], b[None]]), True),
+        (lambda a, b: a.expand(2) + b, True),
+        (lambda a, b: pullback.lerp(a, b, pullback.tensor(0.25)), False),
+        (lambda a, b: a * b, False),
+        (lambda a, b: a.sin() + b, False),
+    ],
+)
+def test_hooks_do_not_change_what_may_run_twice(make: Any, again: bool) -> None:
+    for hooks in (contextlib.nullcontext(), saved_tensors_hooks(lambda t: t.clone(), lambda t: t)):
+        a, b = (pullback.tensor(x, requires_grad=True) for x in (0.5, 0.7))
+        with hooks:
+            y = make(a, b).sum()
+        y.backward()
+        if again:
+            y.backward()
+        else:
+            with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+                y.backward()

@@ -127,3 +127,42 @@ def test_a_level_inside_is_above_those_that_are_hidden() -> None:
     value, slope = func.jvp(f, (X,), (pullback.ones_like(X),))
     np.testing.assert_allclose(value.numpy(), 2 * X.numpy())
     np.testing.assert_allclose(slope.numpy(), [2.0, 2.0, 2.0])
+
+
+class Copied(Function):
+    """A copy, without a jvp."""
+
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None: ...
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.clone()
+
+
+class CopiedJoined(Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x.clone()
+
+    backward = staticmethod(Copied.backward)
+
+
+@pytest.mark.parametrize("function", [Copied, CopiedJoined])
+@pytest.mark.parametrize("still", [lambda t: t == t, lambda t: t.detach(), pullback.ones_like, lambda t: X])
+def test_an_argument_without_a_tangent_asks_for_no_jvp(function: Any, still: Any) -> None:
+    def f(x: Any) -> Any:
+        return function.apply(still(x)) * x
+
+    np.testing.assert_allclose(func.jvp(f, (X,), (X,))[1].numpy(), (still(X) * X).numpy())
+    np.testing.assert_allclose(func.linearize(f, X)[1](X).numpy(), (still(X) * X).numpy())
+    np.testing.assert_allclose(func.jacfwd(f)(X).numpy(), np.diag((still(X) * pullback.ones_like(X)).numpy()))
+
+
+def test_an_argument_with_a_tangent_does() -> None:
+    with pytest.raises(NotImplementedError, match="you must implement the jvp function"):
+        func.jvp(lambda x: Copied.apply(x == x) * Copied.apply(x), (X,), (X,))

@@ -520,3 +520,13 @@ def test_the_slope_of_a_power_of_zero_is_differentiable_in_its_cotangent(
         assert (by_n.item(), grad(by_n, g, retain_graph=True)[0].item()) == (slope, slope)
         if exponent > 0:
             assert grad(by_n, n)[0].item() == 0
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("shape", [(), (7,), (5, 33)])
+def test_softmax_of_float16_is_rounded_once(name: str, shape: Any) -> None:
+    x = pullback.randn(shape, generator=pullback.Generator().manual_seed(3)) * 3
+    found = getattr(pullback, name)(x.half(), -1)
+    assert found.dtype == pullback.float16
+    assert pullback.equal(found, getattr(pullback, name)(x.half().float(), -1).half())
+    assert getattr(pullback, name)(x, -1, dtype=pullback.float16).dtype == pullback.float16

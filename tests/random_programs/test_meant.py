@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import pullback
@@ -110,3 +112,79 @@ def test_integers_in_windows_that_share_elements_are_not_clamped_in_place() -> N
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         t.clamp_(-0.75, 0.75)
     assert t.tolist() == [[2, 4], [4, 3]]
+
+
+def test_what_a_transform_returns_of_a_view_made_under_no_grad_is_a_constant() -> None:
+    x = pullback.ones(3, 2, requires_grad=True)
+    with pullback.no_grad():
+        v = x.diagonal()
+    assert not pullback.vmap(lambda t: v.narrow(-1, 1, 1))(x).requires_grad
+
+
+def test_a_view_made_under_no_grad_shows_a_later_write_within_a_transform() -> None:
+    def f(x: pullback.Tensor) -> pullback.Tensor:
+        with pullback.no_grad():
+            v = x[-1:]
+        x[x > 1] = 1.0
+        return v
+
+    x = pullback.tensor([0.5, 2.0]) * 1
+    assert pullback.func.jvp(f, (x,), (pullback.ones(2),))[0].tolist() == [1.0]
+
+
+def test_a_hook_of_a_node_sees_no_gradient_that_nobody_asks_for() -> None:
+    empty, seen = pullback.tensor([], requires_grad=True), []
+    y = pullback.cat([pullback.ones(1, 3), empty])
+    assert y.grad_fn is not None
+    y.grad_fn.register_hook(lambda given, came: seen.append([None if g is None else tuple(g.shape) for g in given]))
+    pullback.autograd.grad(y.sum(), [empty], materialize_grads=True)
+    assert seen == [[None, (0,)]]
+
+
+def test_baddbmm_refuses_another_shape_than_the_products_within_vmap() -> None:
+    x = pullback.ones(2, 1, 3)
+    with pytest.raises(RuntimeError, match="expected input to be broadcast to the shape of the product"):
+        pullback.vmap(lambda t: pullback.baddbmm(t, x, x.mT))(x)
+
+
+def test_a_function_that_wrote_to_a_view_of_a_leaf_and_was_refused() -> None:
+    class Doubled(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, t: Any) -> Any:
+            ctx.mark_dirty(t.mul_(2))
+            return t
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    leaf = pullback.tensor([1.25]).view(1).requires_grad_()
+    other = leaf.expand(2, 1)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place"):
+        Doubled.apply(leaf)
+    assert not other.requires_grad
+
+
+def test_a_remainder_of_zero_has_the_sign_of_the_divisor() -> None:
+    x = pullback.tensor([-4.5, 4.5, -0.0])
+    assert pullback.signbit(x % 1.5).tolist() == [False] * 3
+    assert pullback.signbit(x % -1.5).tolist() == [True] * 3
+
+
+def test_index_fill_refuses_elements_that_share_memory() -> None:
+    x = pullback.ones(4).expand(2, 4)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        x.index_fill_(-1, pullback.tensor([1]), 3.0)
+
+
+def test_as_strided_of_another_layout_within_a_transform_is_not_written_to() -> None:
+    x = pullback.arange(6.0).reshape(3, 2)[:, :1]
+    with pytest.raises(RuntimeError, match="expected writable memory, found a read-only array"):
+        pullback.func.jvp(lambda t: t.as_strided((2,), (2,)).mul_(2), (x,), (x,))
+
+
+def test_equal_numbers_share_the_derivative_of_their_minimum() -> None:
+    x = pullback.tensor([0.5, 0.5], requires_grad=True)
+    pullback.minimum(x[0], x[1]).backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0.5, 0.5]

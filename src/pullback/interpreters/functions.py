@@ -38,14 +38,16 @@ class recording(Setting):  # noqa: N801 - a context manager
 def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
     """The results of a Function on duals: forward of the primals, and its `jvp` of the tangents."""
     cls, door = node._forward_cls, node._door
-    _check_jvp(cls)
+    moves = _check_jvp(cls, _any(operands, lambda t: level.lower(t)[1] is not None))
     primals = _each(level.primal, operands)
     if cls._contract.separate:
         with recording(enabled):
             outs = door.call(cls.apply, primals)
         ctx = _context(cls, node, door)
         door.setup_context(ctx, primals, outs)
-    elif isinstance(below := highest(primals), type(level)) and not (enabled and _any(primals, _requires_grad)):
+    elif isinstance(below := highest(primals), type(level)) and not (
+        enabled and _any(primals, attrgetter("_requires_grad"))
+    ):
         ctx = _context(cls, node, door)
         outs = below.custom(ctx, primals, enabled)
         _take_attributes(node, ctx)
@@ -58,7 +60,7 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled or level.records), _saved_for_jvp(ctx):
-        pushed = call_jvp(door, ctx, tangents)
+        pushed = call_jvp(door, ctx, tangents) if moves else [None] * len(outs)
     marks = ctx if cls._contract.separate else node
     given = list(zip(primals, operands, tangents, strict=True))
     duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
@@ -79,9 +81,6 @@ def _each(change: Callable[[Tensor], Any], values: Sequence[Any]) -> list[Any]:
 
 def _any(values: Sequence[Any], true: Callable[[Tensor], bool]) -> bool:
     return any(isinstance(t, Tensor) and true(t) for t in values)
-
-
-_requires_grad = attrgetter("_requires_grad")
 
 
 def _context(cls: Any, node: Any, door: Door, skipped: int = 0) -> Any:
@@ -365,13 +364,15 @@ def _lift(level: Any, tree: Any, varying: Any) -> Any:
     return rebuild(tree, iter([level.lift(t) if varies and t is not None else t for t, varies in pairs]))
 
 
-def _check_jvp(cls: Any) -> None:
-    if "jvp" not in cls._contract.methods:
+def _check_jvp(cls: Any, moves: bool = True) -> bool:
+    """Whether an argument has a tangent, `moves`. NotImplementedError if the class lacks the method that takes it."""
+    if moves and "jvp" not in cls._contract.methods:
         raise NotImplementedError(  # also a RuntimeError
             f"Trying to use forward AD with {cls.__name__} that does not support it because it has not been "
             "implemented yet: you must implement the jvp function.\n"
             "  What to do: add\n    @staticmethod\n    def jvp(ctx, *grad_inputs):\n  to the class."
         )
+    return moves
 
 
 def _needs_setup_context(cls: Any) -> RuntimeError:

@@ -236,14 +236,13 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         elif isinstance(function, np.ufunc):
             if function.signature is None:
                 shape = np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))
-                parts = found if isinstance(found, tuple) else (found,)
-                kinds = _dtypes(function, args, kwargs)
+                parts, kinds = found if isinstance(found, tuple) else (found,), _dtypes(function, args, kwargs)
                 if len(parts) != function.nout or any(getattr(part, "shape", None) != shape for part in parts):
-                    wrong = f"{function.nout} results of shape {list(shape)}" if function.nout > 1 else ""
-                    wrong = wrong or f"to return an object of shape {list(shape)}"
+                    many = f"{function.nout} results" if function.nout > 1 else "to return an object"
+                    wrong = f"{many} of shape {list(shape)}"
                 elif kinds and [part.dtype for part in parts] != kinds:
-                    wrong = f"its result to be of {', '.join(map(str, kinds))}"
                     told = ", ".join(map(errors.describe, parts))
+                    wrong = f"its result to be of {', '.join(map(str, kinds))}"
         elif found is None and _gives(function):
             wrong = "to return the result, or NotImplemented"
         if wrong:

@@ -19,7 +19,7 @@ import numpy as np
 from .. import errors
 from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
-from ..autograd.saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
+from ..autograd.saved import Packed, PackedTuple, SavedTensor, pack_all, second_backward, written_since
 from ..tensor import dtypes
 from ..tensor.memory import WRITES, LevelPayload, View
 from ..tensor.modes import thread
@@ -324,10 +324,10 @@ class LateNode:
 
 
 def _holds_data(saved: Any) -> bool:
-    """Whether a node saved tensors or arrays; also True if they were freed, or hooks packed them."""
-    if isinstance(saved, (tuple, list)) and type(saved) is not PackedTuple:
+    """Whether a node saved tensors or arrays, packed by hooks or not; also True if they were freed."""
+    if isinstance(saved, (tuple, list)):
         return any(map(_holds_data, saved))
-    return saved is FREED or isinstance(saved, (Tensor, np.ndarray, LevelPayload, PackedTuple))
+    return saved is FREED or isinstance(saved, (Tensor, np.ndarray, LevelPayload, Packed))
 
 
 class ManyNode(OpNode):

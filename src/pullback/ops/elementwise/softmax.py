@@ -61,16 +61,24 @@ def _log_softmax_rule(g: Any, out: Any, dim: Any) -> Any:
 
 
 def _shifted(name: str, input: Any, dim: int, dtype: Any) -> tuple[Any, int]:
-    """`input` minus its maximum along `dim`, so that no exponential overflows."""
+    """`input` minus its maximum along `dim`, so that no exponential overflows; float16 as float32, see `_rounded`."""
     if dtype is not None:
         input = input.astype(dtypes.to_numpy(dtype))
     need(name, FLOATS, input)
+    if input.dtype.itemsize == 2:
+        input = input.astype(np.float32)
     axis = wrap_axis(dim, input.ndim)
     if not input.size:
         return np.copy(input), axis
     if not input.ndim:
         return np.subtract(input, input), axis
     return np.subtract(input, quiet(np.maximum.reduce, np.max, input, axis=axis, keepdims=True)), axis
+
+
+def _rounded(value: Any, input: Any, dtype: Any) -> Any:
+    """A result, which is rounded once where `input` has few digits: the elements of a softmax then add up to one."""
+    wanted = input.dtype if dtype is None else dtypes.to_numpy(dtype)
+    return value.astype(wanted) if value.dtype != wanted else value
 
 
 @special(
@@ -91,10 +99,10 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     """
     e, axis = _shifted("softmax", input, dim, dtype)
     if not e.ndim:
-        return np.exp(e)
+        return _rounded(np.exp(e), input, dtype)
     np.exp(e, out=e)
     e /= _total(e, axis)
-    return e
+    return _rounded(e, input, dtype)
 
 
 @special(
@@ -111,7 +119,7 @@ def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     shifted, axis = _shifted("log_softmax", input, dim, dtype)
     if shifted.ndim:
         shifted -= np.log(_total(np.exp(shifted), axis))
-    return shifted
+    return _rounded(shifted, input, dtype)
 
 
 # Piecewise linear -----------------------------------------------------------------------------------------------------
