@@ -153,6 +153,7 @@ _LATER = {
     "optim": "",
     "random": "",
     "return_types": "",
+    "scipy": "",
     "serialization": "load save",
     "testing": "",
     "utils": "",

@@ -1,0 +1,236 @@
+"""The functions that a person hands to a solver: called with Tensors, and searched for tensors that they read.
+
+A function may read more than its arguments: a variable around it, a global, an attribute of ``self``. If such a tensor
+requires grad, the solution depends on it. `captured` runs the function once, recorded, and finds these tensors as the
+places where its graph begins; a solver makes them arguments of its node. One that belongs to a running transform
+cannot be followed, and is refused by name.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from ..autograd.grad_mode import enable_grad
+from ..autograd.node import AccumulateGrad, edge_of
+from ..tensor.modes import LEVELS, thread
+from ..tensor.tensor import Lifted, Tensor, wrap
+from .array_nodes import as_tensor
+
+_DEPTH = 4  # how far `captured` looks into containers and objects for the name of a tensor
+
+
+def name_of(fun: Any) -> str:
+    """The name of a function, for errors."""
+    return str(getattr(fun, "__qualname__", None) or type(fun).__qualname__)
+
+
+def check_function(where: str, fun: Any, argument: str = "fun") -> None:
+    """TypeError for what cannot be called."""
+    if not callable(fun):
+        raise TypeError(errors.message(f"{where}: {argument}", expected="a function", found=errors.describe(fun)))
+
+
+def arguments(args: Any) -> tuple[Any, ...]:
+    """``args=`` as a tuple, as SciPy takes it."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+def plain_setting(where: str, **settings: Any) -> list[Any]:
+    """Settings, with Tensors as arrays. TypeError for one that requires grad: the result does not depend on it."""
+    found = []
+    for name, value in settings.items():
+        if isinstance(value, Tensor):
+            if value.requires_grad or isinstance(value, Lifted):
+                raise TypeError(
+                    errors.message(
+                        f"{where}: {name} is a setting of the solver, and has no derivative",
+                        expected="a number or an array",
+                        found=f"{errors.describe(value)} that is differentiated",
+                        do=f"give {name}.detach()",
+                    )
+                )
+            value = value.item() if value.dim() == 0 else value._data
+        found.append(value)
+    return found
+
+
+def value_of(fun: Any, where: str, out: Any) -> Tensor:
+    """What a function returned, as a Tensor: lists of numbers and Tensors are stacked."""
+    if out is None:
+        raise TypeError(
+            errors.message(f"{where}: {name_of(fun)} must return a value", found="None", do="end it with a return")
+        )
+    return as_tensor(out)
+
+
+# Tensors that a function reads besides its arguments ------------------------------------------------------------------
+
+
+class Captured(NamedTuple):
+    """A tensor that a function reads, and how it is called there."""
+
+    name: str
+    tensor: Tensor
+
+
+def captured(where: str, fun: Callable[..., Any], *args: Any) -> tuple[Tensor, ...]:
+    """The tensors besides its arguments that the result of ``fun(*args)`` depends on and that require grad.
+
+    args: values at which it may be called; they are detached. Nothing is found where nothing is recorded.
+    RuntimeError for a tensor of a running transform, and for one whose place is not visible.
+    """
+    if not thread.modes.grad_enabled and not LEVELS.n:
+        return ()
+    given = [example(a) for a in args]
+    start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
+    with enable_grad():
+        out = value_of(fun, where, fun(*given))
+    if isinstance(out, Lifted):
+        raise _of_transform(where, fun)
+    if not out.requires_grad:
+        return ()
+    edges = _beginnings(edge_of(out), start)
+    names = {_key(edge_of(c.tensor)): c for c in _visible(fun) if c.tensor.requires_grad}
+    found = []
+    for node, number in edges:
+        if (node, number) in names:
+            found.append(names[node, number].tensor)
+        elif isinstance(node, AccumulateGrad):
+            found.append(node.variable)
+        else:
+            raise RuntimeError(
+                errors.message(
+                    f"{where}: {name_of(fun)} reads a tensor that requires grad, the result of {node.name()}, in a way "
+                    "that is not visible from outside",
+                    do="pass it in args=, so that its gradient is computed",
+                )
+            )
+    return tuple(found)
+
+
+def example(value: Any) -> Any:
+    """A tensor of this shape and dtype that is in no graph and in no transform, with its value where there is one."""
+    if not isinstance(value, Tensor):
+        return value
+    t, shape = value, value.shape
+    while isinstance(t, Lifted):
+        level, held = t._data.level, t._data.inside
+        if held is None:
+            break
+        varies = getattr(level, "varies", None)
+        t = level.value(t)[0] if varies is not None and varies(t) else held
+    if isinstance(t, Lifted) or t.shape != shape:
+        return wrap(np.ones(tuple(shape), value._data.dtype))
+    return wrap(t._data)
+
+
+def _key(edge: Any) -> tuple[Any, int]:
+    return edge[0], edge[1]
+
+
+def _beginnings(root: Any, start: int) -> list[tuple[Any, int]]:
+    """The edges that lead from nodes made since `start` to leaves, and to nodes made before."""
+    found: dict[tuple[Any, int], None] = {}
+    seen, waiting = set(), [root]
+    while waiting:
+        edge = waiting.pop()
+        node = edge[0]
+        if isinstance(node, AccumulateGrad) or node._sequence_nr() < start:
+            found[_key(edge)] = None
+        elif node not in seen:
+            seen.add(node)
+            waiting += [e for e in node._edges if e is not None]
+    return list(found)
+
+
+def _of_transform(where: str, fun: Any) -> RuntimeError:
+    names = sorted({c.name for c in _visible(fun) if isinstance(c.tensor, Lifted)})
+    what = f"{', '.join(names)}, which belongs" if len(names) == 1 else f"{', '.join(names) or 'a tensor'}, of those that belong"
+    return RuntimeError(
+        errors.message(
+            f"{where}: {name_of(fun)} reads {what} to a running transform (vmap, jvp, ...); its derivative would be lost",
+            do="pass it in args=, and take it as an argument of the function",
+        )
+    )
+
+
+def _visible(fun: Any) -> Iterator[Captured]:
+    """The tensors that a function's variables, globals, attributes and bound arguments hold, with their names."""
+    seen: set[int] = set()
+    for name, value in _variables(fun):
+        yield from _within(name, value, seen, _DEPTH)
+
+
+def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(fun, functools.partial):
+        yield from ((f"argument {i} of partial", a) for i, a in enumerate(fun.args))
+        yield from fun.keywords.items()
+        yield from _variables(fun.func)
+        return
+    if inspect.ismethod(fun):
+        yield "self", fun.__self__
+        fun = fun.__func__
+    elif not isinstance(fun, types.FunctionType):
+        yield type(fun).__name__, fun
+        fun = getattr(type(fun), "__call__", None)
+    fun = inspect.unwrap(fun) if callable(fun) else fun
+    if isinstance(fun, types.FunctionType):
+        yield from zip(fun.__code__.co_freevars, _cells(fun.__closure__ or ()), strict=True)
+        yield from ((n, fun.__globals__[n]) for n in _names(fun.__code__) if n in fun.__globals__)
+        yield from zip(_defaulted(fun), fun.__defaults__ or (), strict=True)
+        yield from (fun.__kwdefaults__ or {}).items()
+
+
+def _defaulted(fun: types.FunctionType) -> Sequence[str]:
+    code = fun.__code__
+    return code.co_varnames[: code.co_argcount][code.co_argcount - len(fun.__defaults__ or ()) :]
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The names that code, and the functions defined in it, look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _cells(cells: Sequence[Any]) -> Iterator[Any]:
+    for cell in cells:
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            yield None
+
+
+def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[Captured]:
+    """The tensors in a value, by the expressions that lead to them."""
+    if isinstance(value, Tensor):
+        yield Captured(name, value)
+        return
+    if depth == 0 or id(value) in seen or isinstance(value, (str, bytes, int, float, types.ModuleType, type)):
+        return
+    seen.add(id(value))
+    if isinstance(value, dict):
+        parts = [(f"{name}[{k!r}]", v) for k, v in value.items()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = [(f"{name}[{i}]", v) for i, v in enumerate(value)]
+    elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        parts = [(n, v) for n, v in _variables(value)]
+    else:
+        held = {**{s: getattr(value, s, None) for s in _slots(value)}, **getattr(value, "__dict__", {})}
+        parts = [(f"{name}.{k}", v) for k, v in held.items()]
+    for part, inner in parts:
+        yield from _within(part, inner, seen, depth - 1)
+
+
+def _slots(value: Any) -> Iterator[str]:
+    for cls in type(value).__mro__:
+        slots = vars(cls).get("__slots__", ())
+        yield from (slots,) if isinstance(slots, str) else slots
