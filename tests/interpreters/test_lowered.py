@@ -68,6 +68,19 @@ class InsideVmap(Inside):
         return pullback.stack([slope(along[i]) for i in range(info.batch_size)]), 0
 
 
+class InsideJvp(Inside):
+    """The same, whose `jvp` takes the values of a derivative out."""
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return -t * slope_of_cosine(ctx.saved_tensors[0].detach())
+
+
+def slope_of_cosine(x: Any) -> Any:
+    found = func.jvp(lambda y: -y.cos(), (x,), (pullback.ones_like(x),))[1]
+    return pullback.from_numpy(found.numpy())
+
+
 def sums(f: Any) -> Any:
     return lambda x: f(x).sum()
 
@@ -93,6 +106,7 @@ BATCHES = {
     ("function", "name"),
     [(Inside, n) for n in (*TRANSFORMS, *BATCHES)]
     + [(InsideVmap, n) for n in ("vmap", "vmap of grad")]
+    + [(InsideJvp, n) for n in ("jvp", "jacfwd")]
     + [(Joined, n) for n in TRANSFORMS if "hessian" not in n],
 )
 def test_a_transform_inside_a_method_is_of_what_it_was_given(function: Any, name: str) -> None:
