@@ -51,9 +51,13 @@ def pytest_report_header() -> str:
     return f"pullback: random seed {SEED} (PULLBACK_TEST_SEED), NumPy {np.__version__}, torch {oracle}"
 
 
+ERRORS_OF_NUMPY = np.geterr()
+
+
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test starts from the same random numbers, in whatever order and company it runs."""
+    """Every test starts from the same random numbers and error state, in whatever order and company it runs."""
+    np.seterr(**ERRORS_OF_NUMPY)
     random.seed(SEED)
     np.random.seed(SEED % 2**32)
     pullback.manual_seed(SEED)

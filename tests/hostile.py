@@ -13,6 +13,7 @@ import signal
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import copy_context
 from types import FrameType, ModuleType
 from typing import Any, NamedTuple
 
@@ -153,14 +154,17 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def outcome(lib: ModuleType, fn: Callable[..., Any], case: Case) -> Any:
-    """What a call returns, or the exception it raises."""
+    """What a call returns, or the exception it raises.
+
+    It has a context of its own: NumPy's `errstate` stays set if a signal comes as it begins or ends.
+    """
     args, kwargs = case.make(lib)
     before = signal.signal(signal.SIGALRM, _stop)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         try:
-            return fn(*args, **kwargs)
+            return copy_context().run(fn, *args, **kwargs)
         except (Exception, Slow) as error:
             return error
         finally:
