@@ -2,16 +2,19 @@
 
 A function may read more than its arguments: a variable around it, a global, an attribute of ``self``. If such a tensor
 requires grad, the solution depends on it. `captured` runs the function once, recorded, and finds these tensors as the
-places where its graph begins; a solver makes them arguments of its node. One that belongs to a running transform
-cannot be followed, and is refused by name.
+places where its graph begins, and those of running transforms by looking into the function. A solver makes them inputs
+of its node, and calls the function while they are `substituted` by the inputs that the node was given. One that cannot
+be found is an error.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,39 +83,94 @@ class Captured(NamedTuple):
     tensor: Tensor
 
 
-def captured(where: str, fun: Callable[..., Any], *args: Any) -> tuple[Tensor, ...]:
-    """The tensors besides its arguments that the result of ``fun(*args)`` depends on and that require grad.
+def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) -> tuple[Tensor, ...]:
+    """The tensors besides its arguments that the result of ``call(*args)`` depends on and that are differentiated.
 
-    args: values at which it may be called; they are detached. Nothing is found where nothing is recorded.
-    RuntimeError for a tensor of a running transform, and for one whose place is not visible.
+    args: values at which it may be called; they are detached. fun: the person's function, if `call` is made of it.
+    A node takes these tensors as further inputs, and calls the function while they are `substituted` by what it got
+    for them. RuntimeError for a tensor whose place is not visible.
     """
+    fun = call if fun is None else fun
     if not thread.modes.grad_enabled and not LEVELS.n:
         return ()
     given = [example(a) for a in args]
     start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
     with enable_grad():
-        out = value_of(fun, where, fun(*given))
-    if isinstance(out, Lifted):
-        raise _of_transform(where, fun)
-    if not out.requires_grad:
+        out = value_of(fun, where, call(*given))
+    found = [c for c in _visible(fun) if isinstance(c.tensor, Lifted)] if isinstance(out, Lifted) else []
+    if out.requires_grad:
+        found += _tracked(where, fun, _beginnings(edge_of(out), start))
+    if not found:
+        if isinstance(out, Lifted):
+            raise _not_visible(where, fun, "a tensor of a running transform (vmap, jvp, ...)")
         return ()
-    edges = _beginnings(edge_of(out), start)
+    tensors = tuple({id(c.tensor): c.tensor for c in found}.values())
+    with enable_grad(), substituted(tensors, [example(t) for t in tensors]):
+        out = value_of(fun, where, call(*given))
+    if out.requires_grad or isinstance(out, Lifted):
+        names = ", ".join(sorted(c.name for c in found))
+        raise _not_visible(where, fun, f"a tensor that is differentiated, besides {names},")
+    return tensors
+
+
+def _tracked(where: str, fun: Any, edges: list[tuple[Any, int]]) -> list[Captured]:
+    """The tensors at which a graph begins."""
     names = {_key(edge_of(c.tensor)): c for c in _visible(fun) if c.tensor.requires_grad}
     found = []
     for node, number in edges:
         if (node, number) in names:
-            found.append(names[node, number].tensor)
+            found.append(names[node, number])
         elif isinstance(node, AccumulateGrad):
-            found.append(node.variable)
+            found.append(Captured("a leaf", node.variable))
         else:
-            raise RuntimeError(
-                errors.message(
-                    f"{where}: {name_of(fun)} reads a tensor that requires grad, the result of {node.name()}, in a way "
-                    "that is not visible from outside",
-                    do="pass it in args=, so that its gradient is computed",
-                )
-            )
-    return tuple(found)
+            raise _not_visible(where, fun, f"a tensor that requires grad, the result of {node.name()},")
+    return found
+
+
+def _not_visible(where: str, fun: Any, what: str) -> RuntimeError:
+    return RuntimeError(
+        errors.message(
+            f"{where}: {name_of(fun)} reads {what} in a way that is not visible from outside; its derivative would be "
+            "lost",
+            do="pass it in args=, or make it a variable, a global or an attribute that the function reads",
+        )
+    )
+
+
+_PARTS = ("_data", "_edge", "_leaf", "_requires_grad", "_version_of", "_view")
+_SWAPS = threading.RLock()
+
+
+@contextmanager
+def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
+    """While it lasts, each of these tensors has the value, the graph and the transform of another.
+
+    So a function that reads them is a function of the values. Other threads that solve wait meanwhile.
+    """
+    if not tensors:
+        yield
+        return
+    with _SWAPS:
+        kept = [(t, type(t), [getattr(t, p) for p in _PARTS]) for t in tensors]
+        try:
+            for t, v in zip(tensors, values, strict=True):
+                _become(t, type(v), v)
+            yield
+        finally:
+            for t, cls, parts in kept:
+                if type(t) is not cls:
+                    t.__class__ = cls  # type: ignore[assignment]
+                for name, part in zip(_PARTS, parts, strict=True):
+                    setattr(t, name, part)
+
+
+def _become(t: Tensor, cls: type[Tensor], v: Tensor) -> None:
+    if isinstance(t, Lifted) != issubclass(cls, Lifted):
+        t.__class__ = cls  # type: ignore[assignment]
+    if v._requires_grad:
+        edge_of(v)  # both have the same
+    for name in _PARTS:
+        setattr(t, name, getattr(v, name))
 
 
 def example(value: Any) -> Any:
@@ -148,17 +206,6 @@ def _beginnings(root: Any, start: int) -> list[tuple[Any, int]]:
             seen.add(node)
             waiting += [e for e in node._edges if e is not None]
     return list(found)
-
-
-def _of_transform(where: str, fun: Any) -> RuntimeError:
-    names = sorted({c.name for c in _visible(fun) if isinstance(c.tensor, Lifted)})
-    what = f"{', '.join(names)}, which belongs" if len(names) == 1 else f"{', '.join(names) or 'a tensor'}, of those that belong"
-    return RuntimeError(
-        errors.message(
-            f"{where}: {name_of(fun)} reads {what} to a running transform (vmap, jvp, ...); its derivative would be lost",
-            do="pass it in args=, and take it as an argument of the function",
-        )
-    )
 
 
 def _visible(fun: Any) -> Iterator[Captured]:

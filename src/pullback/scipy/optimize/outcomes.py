@@ -1,0 +1,151 @@
+"""What the solvers of `optimize` share: a person's function on arrays, solutions as nodes, results, and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from ... import errors
+from ...autograd.grad_mode import no_grad
+from ...func.jacobian import jacfwd
+from ...func.trees import untracked
+from ...ops.shape.reshape import reshape
+from ...tensor.nested import leaves, rebuild
+from ...tensor.tensor import Lifted, Tensor, wrap
+from ..array_nodes import Array, array_of, floating
+from ..implicit import Equation, Solution, gradient_error
+from ..user_functions import arguments, captured, check_function, substituted, value_of
+
+Run = Callable[..., tuple[Array, Any]]
+"""A solver: from arrays of x0 and the parameters to the unknowns, and SciPy's own result."""
+
+
+class Problem:
+    """A function of unknowns and parameters, and where to begin.
+
+    The unknowns have one axis in an equation, and the shape of `x0` in a call of the function. inputs: `x0`, and the
+    leaves of ``args=``, and `reads`, the tensors that the function reads besides.
+    """
+
+    def __init__(self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False) -> None:
+        check_function(where, fun, argument)
+        self.where, self.fun, self.tree = where, fun, arguments(args)
+        start = untracked(floating(x0))
+        self.shape = (start.numel(),) if flat else tuple(start.shape)
+        self.reads: tuple[Tensor, ...] = ()
+        parameters = list(leaves(self.tree))
+        self.reads = captured(where, self, reshape(start, (-1,)), *parameters, fun=fun)
+        self.inputs = [reshape(start, (-1,)), *parameters, *self.reads]
+
+    def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
+        """The function's value, for unknowns with one axis."""
+        return value_of(self.fun, self.where, self.called(self.fun, x, *parameters))
+
+    def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
+        """What another function of the same arguments returns."""
+        shaped = reshape(x, self.shape) if tuple(x.shape) != self.shape else x
+        count = len(parameters) - len(self.reads)
+        with substituted(self.reads, parameters[count:]):
+            return fun(shaped, *rebuild(self.tree, iter(parameters[:count])))
+
+    def plain(self, function: Callable[..., Any], parameters: Sequence[Any]) -> Callable[[Array], Any]:
+        """A function of arrays, for SciPy, from one of Tensors with these parameters."""
+
+        def on_arrays(a: Any, *ignored: Any) -> Any:
+            with no_grad():
+                return array_of(function(wrap(np.array(a).reshape(-1)), *parameters))
+
+        return on_arrays
+
+    def residual(self, x: Tensor, _: Tensor, *parameters: Any) -> Tensor:
+        """The function with one axis, as an equation wants it; it does not depend on where a solver begins."""
+        return reshape(self(x, *parameters), (-1,))
+
+    def jacobian(self, x: Tensor, *parameters: Any) -> Tensor:
+        """Of the function with one axis, by its unknowns."""
+        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)  # type: ignore[no-any-return]
+
+
+class Runs:
+    """The runs of a solver for one node: its results, one for each sample of a batch.
+
+    on_failure: "raise", or "nan" for unknowns that are NaN where the solver did not converge.
+    """
+
+    def __init__(self, where: str, on_failure: str, run: Run) -> None:
+        if on_failure not in ("raise", "nan"):
+            raise ValueError(
+                errors.message(f"{where}: on_failure", expected="'raise' or 'nan'", found=errors.describe(on_failure))
+            )
+        self.where, self.on_failure, self.run = where, on_failure, run
+        self.results: list[Any] = []
+
+    def __call__(self, x0: Tensor, *parameters: Any) -> Array:
+        """The unknowns. RuntimeError with SciPy's own message if it did not converge."""
+        x, result = self.run(array_of(x0), *parameters)
+        self.results.append(result)
+        x = np.array(x, dtype=np.result_type(x, np.float32)).reshape(-1)
+        if not succeeded(result):
+            if self.on_failure == "raise":
+                raise RuntimeError(
+                    errors.message(
+                        f"{self.where} did not converge, so there is no solution to differentiate: {reason(result)}",
+                        do="change x0, the method or its tolerances; on_failure='nan' gives NaN",
+                    )
+                )
+            x[...] = np.nan
+        return x
+
+
+def succeeded(result: Any) -> bool:
+    """Whether a solver of SciPy's says that it found what it looked for."""
+    return bool(result.get("success", result.get("converged", True)))
+
+
+def reason(result: Any) -> str:
+    """SciPy's own words."""
+    return str(result.get("message", result.get("flag", ""))).strip()
+
+
+def solved(problem: Problem, runs: Runs, residual: Callable[..., Tensor] | None = None) -> tuple[Tensor, float]:
+    """The unknowns as a node, with one axis; and how far the solver's tolerance limits their gradient.
+
+    residual: of the equation, if it is not the problem's own.
+    """
+    equation = Equation(problem.where, residual or problem.residual, runs)
+    x = Solution.apply(equation, *problem.inputs)
+    limited = x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
+    return x, gradient_error(equation, x, problem.inputs) if limited else float("nan")
+
+
+def outcome(runs: Runs, error: float, **tensors: Any) -> Any:
+    """SciPy's own result with these Tensors in it; of a batch, the counts are sums and `success` is that of all.
+
+    error: what `gradient_error` of the result is.
+    """
+    first = runs.results[0]
+    found = type(first).__new__(type(first))
+    alone = len(runs.results) == 1
+    for name, value in first.items():
+        if name in tensors:
+            continue
+        if isinstance(value, np.ndarray):
+            if alone:
+                found[name] = wrap(np.array(value))
+        elif alone or isinstance(value, str):
+            found[name] = value
+        elif isinstance(value, (bool, np.bool_)):
+            found[name] = all(r[name] for r in runs.results)
+        elif isinstance(value, int):
+            found[name] = sum(r[name] for r in runs.results)
+    found.update(tensors)
+    found["gradient_error"] = error
+    return found
+
+
+def result_of(**fields: Any) -> Any:
+    """An OptimizeResult."""
+    return scipy.optimize.OptimizeResult(**fields)
