@@ -66,15 +66,22 @@ class Sparse:
     """A factorised sparse Jacobian."""
 
     def __init__(self, where: str, matrix: Any) -> None:
-        self.matrix = scipy.sparse.csc_array(matrix)
         try:
-            self.factors = scipy.sparse.linalg.splu(self.matrix)
+            self.factors = factors_of(matrix)
         except RuntimeError as error:
             raise RuntimeError(singular(where)) from error
 
     def solve(self, b: Array, transposed: bool) -> Array:
         found: Array = self.factors.solve(b, "T" if transposed else "N")
         return found
+
+
+def factors_of(matrix: Any) -> Any:
+    """SciPy's SuperLU of a sparse matrix, in the order of unknowns that suits a pattern that is symmetric or not."""
+    csc = scipy.sparse.csc_array(matrix)
+    pattern = scipy.sparse.csc_array((np.ones_like(csc.data), csc.indices, csc.indptr), csc.shape)
+    symmetric = (pattern != pattern.T).nnz == 0
+    return scipy.sparse.linalg.splu(csc, permc_spec="MMD_AT_PLUS_A" if symmetric else "COLAMD")
 
 
 class Products:
@@ -123,6 +130,23 @@ def singular(where: str) -> str:
     )
 
 
+class Pattern:
+    """Which elements of a Jacobian are not zero, found once from the function."""
+
+    def __init__(self) -> None:
+        self._plan: Any = None
+
+    def jacobian(self, of_x: Callable[[Tensor], Tensor], x: Tensor) -> Callable[[Tensor], Any] | None:
+        """The sparse Jacobian as a function; None where its pattern cannot be found, or where it would be dense."""
+        try:
+            if self._plan is None:
+                self._plan = jacobian_plan(of_x, x)
+        except (TraceError, NotImplementedError, TypeError):
+            return None
+        evaluate = value_and_jacobian(of_x, self._plan)
+        return lambda y: evaluate(y)[1]
+
+
 # Equations ------------------------------------------------------------------------------------------------------------
 
 
@@ -130,11 +154,14 @@ class Equation:
     """``residual(x, *parameters) = 0``, where `x` and the residual have one axis, and how to find `x`.
 
     where: the name of the function that a user called, for errors. run: the solution for plain tensors of the
-    parameters.
+    parameters. pattern: of the Jacobian, if something else needs it as well.
     """
 
-    def __init__(self, where: str, residual: Callable[..., Tensor], run: Callable[..., Array]) -> None:
+    def __init__(
+        self, where: str, residual: Callable[..., Tensor], run: Callable[..., Array], pattern: Pattern | None = None
+    ) -> None:
         self.where, self.residual, self.run = where, residual, run
+        self.pattern = pattern or Pattern()
         self._kept: dict[tuple[bytes, ...], Any] = {}
 
     def factorised(self, x: Tensor, inputs: Sequence[Any]) -> Any:
@@ -159,11 +186,10 @@ class Equation:
         with no_grad():
             if x.numel() <= DENSE:
                 return Dense(self.where, array_of(jacfwd(of_x)(x)))
-            try:
-                plan = jacobian_plan(of_x, x)
-                return Sparse(self.where, value_and_jacobian(of_x, plan)(x)[1])
-            except (TraceError, NotImplementedError, TypeError):
+            jacobian = self.pattern.jacobian(of_x, x)
+            if jacobian is None:
                 return Products(self.where, *self.products(x, parameters))
+            return Sparse(self.where, jacobian(x))
 
     def products(self, x: Tensor, parameters: Sequence[Any]) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """The products of the Jacobian and of its transpose with vectors."""
@@ -185,8 +211,8 @@ class System(Equation):
     """``J v = b`` or ``J^T v = b`` with the Jacobian `J` of another equation; its parameters are ``x, *those, b``."""
 
     def __init__(self, base: Equation, transposed: bool) -> None:
+        super().__init__(base.where, self.residual, self.run)
         self.base, self.transposed = base, transposed
-        self.where, self._kept = base.where, {}
 
     def residual(self, v: Tensor, x: Tensor, *rest: Any) -> Tensor:  # type: ignore[override]
         """``J v - b`` or ``J^T v - b``, in recorded operations."""

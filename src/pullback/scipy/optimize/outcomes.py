@@ -16,7 +16,7 @@ from ...ops.shape.reshape import reshape
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
-from ..implicit import Equation, Solution, gradient_error
+from ..implicit import Equation, Pattern, Solution, gradient_error
 from ..user_functions import arguments, captured, check_function, substituted, value_of
 
 Run = Callable[..., tuple[Array, Any]]
@@ -32,7 +32,7 @@ class Problem:
 
     def __init__(self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False) -> None:
         check_function(where, fun, argument)
-        self.where, self.fun, self.tree = where, fun, arguments(args)
+        self.where, self.fun, self.tree, self.pattern = where, fun, arguments(args), Pattern()
         start = untracked(floating(x0))
         self.shape = (start.numel(),) if flat else tuple(start.shape)
         self.reads: tuple[Tensor, ...] = ()
@@ -115,7 +115,7 @@ def solved(problem: Problem, runs: Runs, residual: Callable[..., Tensor] | None 
 
     residual: of the equation, if it is not the problem's own.
     """
-    equation = Equation(problem.where, residual or problem.residual, runs)
+    equation = Equation(problem.where, residual or problem.residual, runs, problem.pattern)
     x = Solution.apply(equation, *problem.inputs)
     limited = x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
     return x, gradient_error(equation, x, problem.inputs) if limited else float("nan")

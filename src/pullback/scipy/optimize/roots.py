@@ -13,12 +13,10 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse.linalg
 
-from ...autograd.grad_mode import no_grad
-from ...func.sparse import jacobian_plan, value_and_jacobian
-from ...interpreters.traced import TraceError
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import Array, array_of
+from ..array_nodes import Array
+from ..implicit import factors_of
 from ..mirror import mirrors
 from ..progress import Show, shown
 from ..user_functions import plain_setting
@@ -29,16 +27,22 @@ _FLAT = ("hybr", "lm", "df-sane")
 
 
 class Preconditioner(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
-    """The inverse of the sparse Jacobian at the last iterate, for SciPy's Krylov methods."""
+    """The inverse of the sparse Jacobian at an iterate, for SciPy's Krylov methods.
 
-    def __init__(self, jacobian: Callable[[Array], Any], x: Array) -> None:
+    It is factorised again where the last step has not made the residual ten times smaller.
+    """
+
+    def __init__(self, jacobian: Callable[[Tensor], Any], x: Array) -> None:
         super().__init__(x.dtype, (x.size, x.size))
-        self.jacobian = jacobian
-        self.update(x, None)
+        self.jacobian, self.size = jacobian, np.inf
+        self.factors = factors_of(jacobian(wrap(np.array(x))))
 
-    def update(self, x: Array, f: Any) -> None:
-        """Factorise the Jacobian at `x`; SciPy calls it after each step."""
-        self.factors = scipy.sparse.linalg.splu(self.jacobian(np.ravel(x)))
+    def update(self, x: Array, f: Array) -> None:
+        """SciPy calls it after each step, with the iterate and the residual."""
+        size = float(np.max(np.abs(f), initial=0.0))
+        if size > 0.1 * self.size:
+            self.factors = factors_of(self.jacobian(wrap(np.array(x).reshape(-1))))
+        self.size = size
 
     def _matvec(self, v: Array) -> Array:
         found: Array = self.factors.solve(np.ravel(v))
@@ -46,16 +50,15 @@ class Preconditioner(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
 
 
 def preconditioner(problem: Problem, x: Array, parameters: Any) -> Preconditioner | None:
-    """From the sparse Jacobian, whose pattern is found from the function; None where it is not found or singular."""
+    """From the sparse Jacobian; None where its pattern is not found, or where it is singular at the start."""
 
     def of_x(y: Tensor) -> Tensor:
         return problem.residual(y, y, *parameters)
 
+    jacobian = problem.pattern.jacobian(of_x, wrap(np.array(x)))
     try:
-        with no_grad():
-            evaluate = value_and_jacobian(of_x, jacobian_plan(of_x, wrap(np.array(x))))
-            return Preconditioner(lambda a: evaluate(wrap(np.array(a)))[1].tocsc(), x)
-    except (TraceError, NotImplementedError, TypeError, RuntimeError):
+        return None if jacobian is None else Preconditioner(jacobian, x)
+    except RuntimeError:
         return None
 
 
