@@ -60,7 +60,7 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled or level.records), _saved_for_jvp(ctx):
-        pushed = call_jvp(door, ctx, tangents) if moves else [None] * len(outs)
+        pushed = lowered(level.number - 1, call_jvp, door, ctx, tangents) if moves else [None] * len(outs)
     marks = ctx if cls._contract.separate else node
     given = list(zip(primals, operands, tangents, strict=True))
     duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]

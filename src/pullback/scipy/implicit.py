@@ -28,6 +28,7 @@ from ..func.trees import untracked
 from ..interpreters.traced import TraceError
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
+from ..table.levels import to_current
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from .array_nodes import Array, array_of, tensor_of
@@ -239,10 +240,10 @@ class System(Equation):
         return Flipped(found) if self.transposed else found
 
 
-def pulled(f: Callable[..., Tensor], primals: Sequence[Any], g: Tensor) -> list[Any]:
+def pulled(f: Callable[..., Tensor], primals: Sequence[Any], g: Tensor | None = None) -> list[Any]:
     """The gradients of ``<g, f(*primals)>`` by the primals, None by those that are no floating point tensors.
 
-    They are recorded where the caller is: then `g` and the primals have derivatives of theirs.
+    They are recorded where the caller is: then `g` and the primals have derivatives of theirs. `g` is 1 if not given.
     """
     recorded = thread.modes.grad_enabled
     with enable_grad():
@@ -261,7 +262,8 @@ def _alias(p: Any, recorded: bool) -> Tensor | None:
     """A tensor of the same value at which a graph begins, or that leads on to the graph of this one."""
     if not isinstance(p, Tensor) or p._data.dtype.kind not in "fc":
         return None
-    return p.view_as(p) if recorded and p.requires_grad else untracked(p).requires_grad_()
+    t = to_current(p)  # so that what a running transform moves reaches its gradient
+    return t.view_as(t) if recorded and t.requires_grad else untracked(t).requires_grad_()
 
 
 # The node -------------------------------------------------------------------------------------------------------------
@@ -326,9 +328,15 @@ def _saved(ctx: Any) -> tuple[Tensor, list[Any]]:
 
 
 def gradient_error(equation: Equation, x: Tensor, inputs: Sequence[Any]) -> float:
-    """The largest relative change of the unknowns by one Newton step from the solution that was found."""
+    """The largest relative change of the unknowns by one Newton step from the solution that was found.
+
+    It is infinite where the Jacobian is singular: there a derivative is refused when it is asked for.
+    """
     x = x.detach()
     with no_grad():
         left = array_of(equation.residual(x, *inputs))
-    step = equation.factorised(x, inputs).solve(left, False)
+    try:
+        step = equation.factorised(x, inputs).solve(left, False)
+    except RuntimeError:
+        return float("inf")
     return float(np.max(np.abs(step) / np.maximum(np.abs(array_of(x)), 1.0), initial=0.0))

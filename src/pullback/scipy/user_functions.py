@@ -30,7 +30,9 @@ _DEPTH = 4  # how far `captured` looks into containers and objects for the name 
 
 
 def name_of(fun: Any) -> str:
-    """The name of a function, for errors."""
+    """The name of a function, or the names of several, for errors."""
+    if isinstance(fun, (tuple, list)):
+        return ", ".join(dict.fromkeys(map(name_of, fun)))
     return str(getattr(fun, "__qualname__", None) or type(fun).__qualname__)
 
 
@@ -216,6 +218,10 @@ def _visible(fun: Any) -> Iterator[Captured]:
 
 
 def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(fun, (tuple, list)):
+        for one in fun:
+            yield from _variables(one)
+        return
     if isinstance(fun, functools.partial):
         yield from ((f"argument {i} of partial", a) for i, a in enumerate(fun.args))
         yield from fun.keywords.items()

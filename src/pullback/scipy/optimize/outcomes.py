@@ -27,17 +27,18 @@ class Problem:
     """A function of unknowns and parameters, and where to begin.
 
     The unknowns have one axis in an equation, and the shape of `x0` in a call of the function. inputs: `x0`, and the
-    leaves of ``args=``, and `reads`, the tensors that the function reads besides.
+    leaves of ``args=``, and `reads`, the tensors that the function reads besides. source: the person's function, if
+    `fun` is made of it.
     """
 
-    def __init__(self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False) -> None:
+    def __init__(self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False, source: Any = None) -> None:
         check_function(where, fun, argument)
         self.where, self.fun, self.tree, self.pattern = where, fun, arguments(args), Pattern()
         start = untracked(floating(x0))
         self.shape = (start.numel(),) if flat else tuple(start.shape)
         self.reads: tuple[Tensor, ...] = ()
         parameters = list(leaves(self.tree))
-        self.reads = captured(where, self, reshape(start, (-1,)), *parameters, fun=fun)
+        self.reads = captured(where, self, reshape(start, (-1,)), *parameters, fun=source or fun)
         self.inputs = [reshape(start, (-1,)), *parameters, *self.reads]
 
     def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
@@ -110,12 +111,12 @@ def reason(result: Any) -> str:
     return str(result.get("message", result.get("flag", ""))).strip()
 
 
-def solved(problem: Problem, runs: Runs, residual: Callable[..., Tensor] | None = None) -> tuple[Tensor, float]:
+def solved(problem: Problem, runs: Runs, equation: Equation | None = None) -> tuple[Tensor, float]:
     """The unknowns as a node, with one axis; and how far the solver's tolerance limits their gradient.
 
-    residual: of the equation, if it is not the problem's own.
+    equation: that they solve, if it is not the problem's own.
     """
-    equation = Equation(problem.where, residual or problem.residual, runs, problem.pattern)
+    equation = equation or Equation(problem.where, problem.residual, runs, problem.pattern)
     x = Solution.apply(equation, *problem.inputs)
     limited = x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
     return x, gradient_error(equation, x, problem.inputs) if limited else float("nan")

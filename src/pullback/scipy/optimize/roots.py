@@ -16,7 +16,7 @@ import scipy.sparse.linalg
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
-from ..implicit import factors_of
+from ..implicit import Equation, factors_of
 from ..mirror import mirrors
 from ..progress import Show, shown
 from ..user_functions import plain_setting
@@ -138,7 +138,7 @@ def root(
     where = "scipy.optimize.root"
     (tol,) = plain_setting(where, tol=tol)
     first = (lambda *a: fun(*a)[0]) if jac is True else fun
-    problem = Problem(where, first, x0, args, flat=method in _FLAT)
+    problem = Problem(where, first, x0, args, flat=method in _FLAT, source=fun)
 
     def run(start: Array, *parameters: Any) -> tuple[Array, Any]:
         settings = {**(options or {})}
@@ -314,5 +314,6 @@ def fixed_point(
     def residual(x: Tensor, start: Tensor, *parameters: Any) -> Tensor:
         return x - problem.residual(x, start, *parameters)
 
-    x, _ = solved(problem, Runs(where, on_failure, run), residual)
+    runs = Runs(where, on_failure, run)
+    x, _ = solved(problem, runs, Equation(where, residual, runs, problem.pattern))
     return reshape(x, problem.shape)
