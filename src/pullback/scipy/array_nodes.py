@@ -124,7 +124,7 @@ def linear(apply: Map, adjoint: Map, x: Any, *, batched: bool = False) -> Any:
     >>> y = linear(np.diff, lambda g: np.concatenate([-g[:1], -np.diff(g), g[-1:]]), x)
     >>> y.sum().backward()
     >>> x.grad
-    tensor([-1.,  0.,  1.])
+    tensor([-1., -0.,  1.])
     """
     return Linear.apply(Pair(apply, adjoint, batched), floating(x))
 

@@ -1,9 +1,48 @@
 """Roots, minima and fits: `scipy.optimize` with derivatives by the implicit function theorem."""
 
 from ..mirror import home, refuse
+from .fits import curve_fit, least_squares
 from .minima import minimize, minimize_scalar
 from .roots import fixed_point, fsolve, newton_krylov, root
+from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar
 
-__all__ = ["fixed_point", "fsolve", "minimize", "minimize_scalar", "newton_krylov", "root"]
+__all__ = [
+    "bisect",
+    "brenth",
+    "brentq",
+    "curve_fit",
+    "fixed_point",
+    "fsolve",
+    "least_squares",
+    "minimize",
+    "minimize_scalar",
+    "newton",
+    "newton_krylov",
+    "ridder",
+    "root",
+    "root_scalar",
+]
 
-__getattr__, __dir__ = home("optimize", globals(), same="BFGS Bounds LinearConstraint NonlinearConstraint OptimizeResult OptimizeWarning SR1 NoConvergence")
+_STEPS = "the solution of a linear program jumps from corner to corner as its data change: it is piecewise constant in the costs"
+_CHOICE = "it chooses among finitely many assignments, and the choice is piecewise constant"
+_RANDOM = "it samples at random; minimize from its result has the derivative"
+
+refuse(
+    "optimize",
+    {
+        "linprog": _STEPS,
+        "milp": "the solution is made of integers: it is piecewise constant",
+        "linear_sum_assignment": _CHOICE,
+        "quadratic_assignment": _CHOICE,
+        "isotonic_regression": "which values are put together changes by jumps; minimize with constraints has a derivative",
+        **dict.fromkeys(("basinhopping", "brute", "differential_evolution", "direct", "dual_annealing", "shgo"), _RANDOM),
+        **dict.fromkeys(("approx_fprime", "check_grad"), "it is a finite difference; func.jacrev and gradcheck are exact"),
+        **dict.fromkeys(("nnls", "lsq_linear"), "its solver takes the matrix alone; least_squares(..., bounds=) has a derivative"),
+    },
+)
+
+__getattr__, __dir__ = home(
+    "optimize",
+    globals(),
+    same="BFGS Bounds LinearConstraint NoConvergence NonlinearConstraint OptimizeResult OptimizeWarning RootResults SR1",
+)

@@ -70,10 +70,10 @@ def _bounds(where: str, bounds: Any, count: int) -> tuple[Any, Any]:
     if len(pairs) != count:
         raise ValueError(f"{where}: The number of bounds is not compatible with the length of `x0`.")
     sides = [[s if p is None else p for p in side] for side, s in zip(zip(*pairs, strict=True), (-np.inf, np.inf), strict=True)]
-    return _side(sides[0]), _side(sides[1])
+    return side(sides[0]), side(sides[1])
 
 
-def _side(values: Sequence[Any]) -> Any:
+def side(values: Sequence[Any]) -> Any:
     tensors = any(isinstance(v, Tensor) for v in values)
     return as_tensor([floating(v) for v in values]) if tensors else np.array(values, dtype=float)
 
@@ -160,7 +160,7 @@ class Program(Problem):
         """The unknowns with their multipliers, zero where a row is not active."""
         if not self.rows:
             return x
-        values, lower, upper = self._at(x, parameters)
+        values, lower, upper = self.at(x, parameters)
         with no_grad():
             slope = array_of(self.slope(wrap(x), *parameters))
             matrix = array_of(jacfwd(lambda y: self.constraints(y, *parameters)[0])(wrap(x)))
@@ -177,7 +177,7 @@ class Program(Problem):
             active &= equal | ~away
         return np.concatenate([x, m])
 
-    def _at(self, x: Array, parameters: Sequence[Any]) -> list[Array]:
+    def at(self, x: Array, parameters: Sequence[Any]) -> list[Array]:
         with no_grad():
             return [array_of(v) for v in self.constraints(wrap(np.array(x)), *parameters)]
 
@@ -198,7 +198,7 @@ class Optimality(Equation):
         if program.rows:
             n = program.shape[0]
             z, parameters = array_of(x), [p.detach() if isinstance(p, Tensor) else p for p in inputs[1:]]
-            values, lower, upper = program._at(z[:n], parameters)
+            values, lower, upper = program.at(z[:n], parameters)
             with no_grad():
                 size = float(np.max(np.abs(array_of(program.slope(wrap(z[:n]), *parameters))), initial=0.0))
             gaps = np.minimum(np.abs(values - lower), np.abs(upper - values)) / (1 + np.abs(values))
