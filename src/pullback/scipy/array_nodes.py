@@ -7,6 +7,7 @@ partial derivative for each argument, written on Tensors.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -48,10 +49,20 @@ def tensor_of(value: Any) -> Tensor:
     return wrap(a if a.flags.owndata and a.flags.writeable else np.array(a))
 
 
+class _Read(threading.local):
+    """What a solver puts for the tensors that a function reads, by their identity; see `substituted`."""
+
+    def __init__(self) -> None:
+        self.by: dict[int, Tensor] = {}
+
+
+READ = _Read()
+
+
 def as_tensor(value: Any) -> Tensor:
-    """A Tensor as it is; a number, an array, or a list that may hold Tensors, as a Tensor."""
+    """A Tensor as it is, or what a solver around has put for it; a number, an array, or a list that may hold Tensors, as a Tensor."""
     if isinstance(value, Tensor):
-        return value
+        return READ.by.get(id(value), value) if READ.by else value
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, list, tuple)) for v in value):
         return stack([as_tensor(v) for v in value])  # type: ignore[no-any-return]
     return wrap(np.array(value))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +22,10 @@ from .. import errors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import AccumulateGrad, edge_of
 from ..tensor.modes import LEVELS, thread
+from ..tensor.nested import leaves, rebuild
+from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
-from .array_nodes import as_tensor
+from .array_nodes import READ, as_tensor
 
 _DEPTH = 4  # how far `captured` looks into containers and objects for the name of a tensor
 
@@ -96,22 +97,21 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
     if not thread.modes.grad_enabled and not LEVELS.n:
         return ()
     given = [example(a) for a in args]
-    start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
-    with enable_grad():
-        out = value_of(fun, where, call(*given))
-    found = [c for c in _visible(fun) if isinstance(c.tensor, Lifted)] if isinstance(out, Lifted) else []
-    if out.requires_grad:
-        found += _tracked(where, fun, _beginnings(edge_of(out), start))
-    if not found:
-        if isinstance(out, Lifted):
-            raise _not_visible(where, fun, "a tensor of a running transform (vmap, jvp, ...)")
-        return ()
-    tensors = tuple({id(c.tensor): c.tensor for c in found}.values())
-    with enable_grad(), substituted(tensors, [example(t) for t in tensors]):
-        out = value_of(fun, where, call(*given))
+    found: dict[int, Captured] = {}
+    while True:
+        tensors = tuple([c.tensor for c in found.values()])
+        start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
+        with enable_grad(), substituted(tensors, [example(t) for t in tensors]):
+            out = value_of(fun, where, call(*given))
+        new = [c for c in _visible(fun) if isinstance(c.tensor, Lifted)] if isinstance(out, Lifted) else []
+        if out.requires_grad:
+            new += _tracked(where, fun, _beginnings(edge_of(out), start))
+        more = {id(c.tensor): c for c in new if id(c.tensor) not in found}
+        if not more:
+            break
+        found |= more
     if out.requires_grad or isinstance(out, Lifted):
-        names = ", ".join(sorted(c.name for c in found))
-        raise _not_visible(where, fun, f"a tensor that is differentiated, besides {names},")
+        raise _not_visible(where, fun, "a tensor that is differentiated")
     return tensors
 
 
@@ -139,40 +139,35 @@ def _not_visible(where: str, fun: Any, what: str) -> RuntimeError:
     )
 
 
-_PARTS = ("_data", "_edge", "_leaf", "_requires_grad", "_version_of", "_view")
-_SWAPS = threading.RLock()
+class _Substitution(TorchFunctionMode):
+    """Operations take other tensors for those that a function reads."""
+
+    def __init__(self, by: dict[int, Tensor]) -> None:
+        self.by = by
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        tree = (args, kwargs or {})
+        given, named = rebuild(tree, iter([self.by.get(id(leaf), leaf) for leaf in leaves(tree)]))
+        return function(*given, **named)
 
 
 @contextmanager
 def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
-    """While it lasts, each of these tensors has the value, the graph and the transform of another.
+    """While it lasts, operations that take one of these tensors take its value in this sequence.
 
-    So a function that reads them is a function of the values. Other threads that solve wait meanwhile.
+    So a function that reads the tensors is a function of the values.
     """
     if not tensors:
         yield
         return
-    with _SWAPS:
-        kept = [(t, type(t), [getattr(t, p) for p in _PARTS]) for t in tensors]
-        try:
-            for t, v in zip(tensors, values, strict=True):
-                _become(t, type(v), v)
+    before = READ.by
+    by = {**before, **{id(t): v for t, v in zip(tensors, values, strict=True)}}
+    READ.by = by
+    try:
+        with _Substitution(by):
             yield
-        finally:
-            for t, cls, parts in kept:
-                if type(t) is not cls:
-                    t.__class__ = cls  # type: ignore[assignment]
-                for name, part in zip(_PARTS, parts, strict=True):
-                    setattr(t, name, part)
-
-
-def _become(t: Tensor, cls: type[Tensor], v: Tensor) -> None:
-    if isinstance(t, Lifted) != issubclass(cls, Lifted):
-        t.__class__ = cls  # type: ignore[assignment]
-    if v._requires_grad:
-        edge_of(v)  # both have the same
-    for name in _PARTS:
-        setattr(t, name, getattr(v, name))
+    finally:
+        READ.by = before
 
 
 def example(value: Any) -> Any:

@@ -15,7 +15,7 @@ from ...func.trees import untracked
 from ...ops.shape.reshape import reshape
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..array_nodes import Array, array_of, floating
+from ..array_nodes import Array, array_of, as_tensor, floating
 from ..implicit import Equation, Pattern, Solution, gradient_error
 from ..user_functions import arguments, captured, check_function, substituted, value_of
 
@@ -37,9 +37,9 @@ class Problem:
         start = untracked(floating(x0))
         self.shape = (start.numel(),) if flat else tuple(start.shape)
         self.reads: tuple[Tensor, ...] = ()
-        parameters = list(leaves(self.tree))
+        parameters = [as_tensor(p) if isinstance(p, Tensor) else p for p in leaves(self.tree)]
         self.reads = captured(where, self, reshape(start, (-1,)), *parameters, fun=source or fun)
-        self.inputs = [reshape(start, (-1,)), *parameters, *self.reads]
+        self.inputs = [reshape(start, (-1,)), *parameters, *map(as_tensor, self.reads)]
 
     def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
         """The function's value, for unknowns with one axis."""

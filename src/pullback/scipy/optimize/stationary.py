@@ -89,10 +89,10 @@ class Program(Problem):
         self.tree = (*self.tree, *[(r.args, r.lower, r.upper) for r in self.rows])
         self._ready = True
         if self.rows:
-            parameters = list(leaves(self.tree))
+            parameters = [as_tensor(p) if isinstance(p, Tensor) else p for p in leaves(self.tree)]
             self.reads = ()
             self.reads = captured(where, self._everything, self.inputs[0], *parameters, fun=(fun, *[r.fun for r in rows]))
-            self.inputs = [self.inputs[0], *parameters, *self.reads]
+            self.inputs = [self.inputs[0], *parameters, *map(as_tensor, self.reads)]
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What a function of the unknowns and ``args=`` returns."""
