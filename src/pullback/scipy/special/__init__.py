@@ -1,0 +1,1 @@
+from .incomplete import gammainc
