@@ -17,7 +17,19 @@ from ...table.operands import plain
 from ..array_nodes import elementwise
 from ..mirror import mirrors
 from ..special import incomplete as ic
-from .formulas import EULER, LOG_2PI, log1p_over, log_mass, mass_slopes, normal, times_log, times_log1m
+from .formulas import (
+    EULER,
+    LOG_2PI,
+    growing,
+    log1p_over,
+    log1p_power,
+    log_mass,
+    mass_slopes,
+    normal,
+    power,
+    times_log,
+    times_log1m,
+)
 from .univariate import Continuous, Law, log1mexp
 
 INF, LOG2 = np.inf, math.log(2.0)
@@ -92,21 +104,28 @@ def _triang(x: Any, c: Any) -> Any:
     return LOG2 + np.where(top, 0.0, np.where(none, -INF, np.log(np.where(none, 1.0, share))))
 
 
-def _truncnorm_logcdf(x: Any, a: Any, b: Any) -> Any:
-    """Near the upper end by the part above x."""
-    whole = log_mass(a, b)
-    found = log_mass(a, x) - whole
-    return np.where(plain(found) > -0.1, log1mexp(log_mass(x, b) - whole), found)
-
-
 def _triang_cdf(x: Any, c: Any) -> Any:
     rising = plain(x) < plain(c)
     return np.where(rising, _ratio(np.square(x), c), 1 - _ratio(np.square(1 - x), 1 - c))
 
 
 def _triang_sf(x: Any, c: Any) -> Any:
-    rising = plain(x) < plain(c)
-    return np.where(rising, 1 - _ratio(np.square(x), c), _ratio(np.square(1 - x), 1 - c))
+    return _triang_cdf(1 - x, 1 - c)
+
+
+def _nearer(part: Any, rest: Any) -> Any:
+    """The logarithm of a probability, near 1 from that of the other side."""
+    return np.where(plain(part) > -0.1, log1mexp(rest), part)
+
+
+def _truncnorm_logcdf(x: Any, a: Any, b: Any) -> Any:
+    whole = log_mass(a, b)
+    return _nearer(log_mass(a, x) - whole, log_mass(x, b) - whole)
+
+
+def _f_logs(x: Any, m: Any, n: Any) -> tuple[Any, Any]:
+    part, rest = _f_ratios(x, m, n)
+    return ic.log_betainc(m / 2, n / 2, part), ic.log_betainc(n / 2, m / 2, rest)
 
 
 _skewnorm_cdf = elementwise(
@@ -202,8 +221,8 @@ LAWS = {
         _f, (0.0, INF),
         cdf=lambda x, m, n: ic.betainc(m / 2, n / 2, _f_ratios(x, m, n)[0]),
         sf=lambda x, m, n: ic.betainc(n / 2, m / 2, _f_ratios(x, m, n)[1]),
-        logcdf=lambda x, m, n: ic.log_betainc(m / 2, n / 2, _f_ratios(x, m, n)[0]),
-        logsf=lambda x, m, n: ic.log_betainc(n / 2, m / 2, _f_ratios(x, m, n)[1]),
+        logcdf=lambda x, m, n: _nearer(*_f_logs(x, m, n)),
+        logsf=lambda x, m, n: _nearer(*reversed(_f_logs(x, m, n))),
         mean=lambda m, n: _when(n > 2, _ratio(n, n - 2) + 0 * m),
         var=lambda m, n: _when(n > 4, _ratio(2 * np.square(n) * (n + m - 2), m * np.square(n - 2) * (n - 4))),
         entropy=lambda m, n: np.log(n) - np.log(m) + sp.betaln(m / 2, n / 2) + (1 - m / 2) * sp.psi(m / 2)
@@ -231,12 +250,12 @@ LAWS = {
         logcdf=_invgauss_logcdf, logsf=_invgauss_logsf, mean=lambda mu: mu, var=lambda mu: mu**3,
     ),
     "weibull_min": Law(
-        lambda x, c: np.log(c) + times_log(c - 1, x) - x**c, (0.0, INF), logsf=lambda x, c: -(x**c),
+        lambda x, c: np.log(c) + times_log(c - 1, x) - power(x, c), (0.0, INF), logsf=lambda x, c: -power(x, c),
         mean=lambda c: sp.gamma(1 + 1 / c), var=lambda c: sp.gamma(1 + 2 / c) - np.square(sp.gamma(1 + 1 / c)),
         entropy=lambda c: -EULER / c - np.log(c) + EULER + 1,
     ),
     "weibull_max": Law(
-        lambda x, c: np.log(c) + times_log(c - 1, -x) - (-x) ** c, (-INF, 0.0), logcdf=lambda x, c: -((-x) ** c),
+        lambda x, c: np.log(c) + times_log(c - 1, -x) - power(-x, c), (-INF, 0.0), logcdf=lambda x, c: -power(-x, c),
         mean=lambda c: -sp.gamma(1 + 1 / c), var=lambda c: sp.gamma(1 + 2 / c) - np.square(sp.gamma(1 + 1 / c)),
         entropy=lambda c: -EULER / c - np.log(c) + EULER + 1,
     ),
@@ -263,32 +282,32 @@ LAWS = {
         var=lambda c: _when(c < 0.5, _ratio(1.0, np.square(1 - c) * (1 - 2 * c))), entropy=lambda c: 1 + c,
     ),
     "genextreme": Law(
-        lambda x, c: _extreme(x, c) - np.exp(_extreme(x, c)) - np.log1p(-c * x),
+        lambda x, c: _extreme(x, c) - growing(_extreme(x, c)) - np.log1p(-c * x),
         (
             lambda c: np.where(plain(c) < 0, 1 / np.where(plain(c) < 0, c, -1.0), -INF),
             lambda c: np.where(plain(c) > 0, 1 / np.where(plain(c) > 0, c, 1.0), INF),
         ),
-        valid=np.isfinite, usual=(0.1,), logcdf=lambda x, c: -np.exp(_extreme(x, c)),
+        valid=np.isfinite, usual=(0.1,), logcdf=lambda x, c: -growing(_extreme(x, c)),
         mean=_genextreme_mean, entropy=lambda c: EULER * (1 - c) + 1,
     ),
     "gumbel_r": Law(
-        lambda x: -x - np.exp(-x), logcdf=lambda x: -np.exp(-x),
+        lambda x: -x - growing(-x), logcdf=lambda x: -growing(-x),
         mean=lambda: EULER, var=lambda: math.pi**2 / 6, entropy=lambda: EULER + 1,
     ),
     "gumbel_l": Law(
-        lambda x: x - np.exp(x), logsf=lambda x: -np.exp(x),
+        lambda x: x - growing(x), logsf=lambda x: -growing(x),
         mean=lambda: -EULER, var=lambda: math.pi**2 / 6, entropy=lambda: EULER + 1,
     ),
     "fisk": Law(
-        lambda x, c: np.log(c) + times_log(c - 1, x) - 2 * np.log1p(x**c), (0.0, INF),
-        logsf=lambda x, c: -np.log1p(x**c), logcdf=lambda x, c: -np.log1p(x**-c),
+        lambda x, c: np.log(c) + times_log(c - 1, x) - 2 * log1p_power(x, c), (0.0, INF),
+        logsf=lambda x, c: -log1p_power(x, c), logcdf=lambda x, c: -log1p_power(1 / x, c),
         mean=lambda c: _when(c > 1, _ratio(math.pi / c, np.sin(math.pi / c))),
         var=lambda c: _when(c > 2, _ratio(2 * math.pi / c, np.sin(2 * math.pi / c)) - np.square(math.pi / c / np.sin(math.pi / c))),
         entropy=lambda c: 2 - np.log(c),
     ),
     "burr12": Law(
-        lambda x, c, d: np.log(c) + np.log(d) + times_log(c - 1, x) - (d + 1) * np.log1p(x**c), (0.0, INF),
-        logsf=lambda x, c, d: -d * np.log1p(x**c),
+        lambda x, c, d: np.log(c) + np.log(d) + times_log(c - 1, x) - (d + 1) * log1p_power(x, c), (0.0, INF),
+        logsf=lambda x, c, d: -d * log1p_power(x, c),
         mean=lambda c, d: _when(c * d > 1, d * sp.beta(d - 1 / c, 1 + 1 / c)),
         var=lambda c, d: _when(
             c * d > 2, d * sp.beta(d - 2 / c, 1 + 2 / c) - np.square(d * sp.beta(d - 1 / c, 1 + 1 / c))

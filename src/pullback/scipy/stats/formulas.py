@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special as sp
 
 from ...table.operands import plain
-from .univariate import log1mexp
+from .univariate import log1mexp, replaced
 
 LOG_2PI = math.log(2 * math.pi)
 EULER = float(np.euler_gamma)
@@ -31,6 +31,26 @@ def times_log1m(c: Any, x: Any) -> Any:
     """``c log(1 - x)``, 0 where c is 0 and x is 1, of derivative 0 there."""
     both = (plain(c) == 0) & (plain(x) == 1)
     return np.where(both, 0.0, sp.xlog1py(c, -np.where(both, 0.0, x)))
+
+
+def growing(x: Any) -> Any:
+    """``exp(x)``, a constant where it overflows."""
+    over = plain(x) > 709.7
+    return replaced(over, np.exp(replaced(over, x, 0.0)), np.inf)
+
+
+def power(x: Any, c: Any) -> Any:
+    """``x ** c`` for x >= 0, a constant where it overflows."""
+    with np.errstate(divide="ignore"):
+        over = plain(c) * np.log(plain(x)) > 709.7
+    return replaced(over, replaced(over, x, 1.0) ** c, np.inf)
+
+
+def log1p_power(x: Any, c: Any) -> Any:
+    """``log(1 + x ** c)`` for x >= 0, without overflow."""
+    large = plain(x) > 1
+    turned = np.where(large, 1 / np.where(large, x, 1.0), x)
+    return c * np.log(np.where(large, x, 1.0)) + np.log1p(turned**c)
 
 
 def log1p_over(c: Any, x: Any) -> Any:
@@ -67,4 +87,7 @@ def mass_slopes(a: Any, b: Any) -> tuple[Any, Any]:
     return at_a - at_b, a * at_a - b * at_b
 
 
-__all__ = ["EULER", "LOG_2PI", "log1p_over", "log_mass", "mass_slopes", "normal", "times_log", "times_log1m"]
+__all__ = [
+    "EULER", "LOG_2PI", "growing", "log1p_over", "log1p_power", "log_mass", "mass_slopes", "normal", "power",
+    "times_log", "times_log1m",
+]  # fmt: skip

@@ -41,8 +41,18 @@ def replaced(mask: Any, x: Any, value: Any) -> Any:
     return np.where(mask, value, x) if somewhere(mask) else x
 
 
+def exp_of(v: Any) -> Any:
+    """``exp(v)``, a constant 0 where it underflows: the derivatives of v may overflow there."""
+    return np.exp(_seen(v))
+
+
+def _seen(v: Any) -> Any:
+    return replaced(plain(v) < -750.0, v, -np.inf)
+
+
 def log1mexp(v: Any) -> Any:
     """``log(1 - exp(v))`` for v <= 0, exact at both ends."""
+    v = _seen(v)
     near = plain(v) > -0.7
     zero = plain(v) >= 0
     found = np.where(near, np.log(-np.expm1(np.where(near & ~zero, v, -0.5))), np.log1p(-np.exp(np.where(near, -1.0, v))))
@@ -98,9 +108,9 @@ class Law(NamedTuple):
             return lambda x, *shapes: mirrored(-x, *shapes)
         mine, theirs = (getattr(self, f"log{n}") for n in (name, other)) if name in ("cdf", "sf") else (None, None)
         if mine is not None:
-            return lambda x, *shapes: np.exp(mine(x, *shapes))
+            return lambda x, *shapes: exp_of(mine(x, *shapes))
         if theirs is not None:
-            return lambda x, *shapes: -np.expm1(theirs(x, *shapes))
+            return lambda x, *shapes: -np.expm1(_seen(theirs(x, *shapes)))
         if name.startswith("log"):
             if getattr(self, other) is not None:
                 return lambda x, *shapes: log1mexp(getattr(self, other)(x, *shapes))
@@ -280,7 +290,7 @@ class Continuous(Univariate):
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density at x."""
-        return np.exp(self.logpdf(x, *args, **kwds))
+        return exp_of(self.logpdf(x, *args, **kwds))
 
     def _at(self, name: str, x: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         y, shapes, _, bad = self._placed(x, args, kwds)
@@ -466,7 +476,7 @@ class Discrete(Univariate):
         low, high, inside = self._inner(shapes)
         value = plain(x)
         k = np.floor(value)
-        outside = (value < low) | (value > high) | (k != value) & ~np.isnan(value) | (np.absolute(value) == np.inf)
+        outside = (value < low) | (value > high) | (k != value) | (np.absolute(value) == np.inf)
         k = replaced(outside, k, np.floor(inside))
         return replaced(outside, self.law.log_density(k, *shapes), -np.inf)
 
@@ -475,8 +485,10 @@ class Discrete(Univariate):
 
     def _placed(self, x: Any, args: Sequence[Any], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any]:
         *shapes, loc = self._parsed(args, kwds)
-        bad = self._bad(shapes)
-        return (real(x) - loc).detach(), self._usual(bad, shapes), bad
+        x = (real(x) - loc).detach()
+        missing = np.isnan(plain(x))
+        bad = self._bad(shapes) | missing
+        return replaced(missing, x, 0.0), self._usual(bad, shapes), bad
 
     def logpmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the probability of k."""
@@ -485,7 +497,7 @@ class Discrete(Univariate):
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of k."""
-        return np.exp(self.logpmf(k, *args, **kwds))
+        return exp_of(self.logpmf(k, *args, **kwds))
 
     def _at(self, name: str, k: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         k, shapes, bad = self._placed(k, args, kwds)
@@ -571,4 +583,4 @@ def refuse_samples(name: str, density: str, parameters: Sequence[Tensor]) -> Non
         )
 
 
-__all__ = ["Continuous", "Discrete", "Law", "log1mexp", "log_of", "real", "refuse_samples", "replaced"]
+__all__ = ["Continuous", "Discrete", "Law", "exp_of", "log1mexp", "log_of", "real", "refuse_samples", "replaced"]
