@@ -123,6 +123,12 @@ def _truncnorm_logcdf(x: Any, a: Any, b: Any) -> Any:
     return _nearer(log_mass(a, x) - whole, log_mass(x, b) - whole)
 
 
+def _gumbel_log(x: Any) -> Any:
+    """``log(1 - exp(-exp(x)))``, which far below is x."""
+    far = plain(x) < -37
+    return np.where(far, x, log1mexp(-growing(np.where(far, 0.0, x))))
+
+
 def _f_logs(x: Any, m: Any, n: Any) -> tuple[Any, Any]:
     part, rest = _f_ratios(x, m, n)
     return ic.log_betainc(m / 2, n / 2, part), ic.log_betainc(n / 2, m / 2, rest)
@@ -291,11 +297,11 @@ LAWS = {
         mean=_genextreme_mean, entropy=lambda c: EULER * (1 - c) + 1,
     ),
     "gumbel_r": Law(
-        lambda x: -x - growing(-x), logcdf=lambda x: -growing(-x),
+        lambda x: -x - growing(-x), logcdf=lambda x: -growing(-x), logsf=lambda x: _gumbel_log(-x),
         mean=lambda: EULER, var=lambda: math.pi**2 / 6, entropy=lambda: EULER + 1,
     ),
     "gumbel_l": Law(
-        lambda x: x - growing(x), logsf=lambda x: -growing(x),
+        lambda x: x - growing(x), logsf=lambda x: -growing(x), logcdf=_gumbel_log,
         mean=lambda: -EULER, var=lambda: math.pi**2 / 6, entropy=lambda: EULER + 1,
     ),
     "fisk": Law(

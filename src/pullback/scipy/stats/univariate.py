@@ -541,9 +541,9 @@ class Discrete(Univariate):
             *args, size = args  # type: ignore[assignment]
         parameters = self._parsed(args, kwds)
         refuse_samples(f"stats.{self.name}", "logpmf", parameters)
-        return as_tensor(
-            self._scipy.rvs(*[p.numpy() for p in parameters], size=size, random_state=state)  # type: ignore[misc]
-        )
+        words = zip(self._signature.parameters, parameters, strict=True)
+        plains = [p.numpy().astype(np.int64) if w in self.law.whole.split() else p.numpy() for w, p in words]
+        return as_tensor(self._scipy.rvs(*plains, size=size, random_state=state))
 
     def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
         """The ends of the support."""
