@@ -15,6 +15,7 @@ import scipy.special as sp
 from ... import errors
 from ...ops.elementwise.gamma import polygamma as _polygamma
 from ...table.operands import plain
+from ...tensor.tensor import Lifted
 from ..array_nodes import elementwise, floating
 from ..mirror import mirrors
 from ..user_functions import plain_setting
@@ -23,6 +24,11 @@ from .incomplete import zeta2
 
 def _replaced(mask: Any, x: Any, value: float) -> Any:
     return np.where(mask, value, x)
+
+
+def seen(mask: Any) -> bool:
+    """Whether a mask holds somewhere; False in a transform, whose values are not read."""
+    return not isinstance(mask, Lifted) and bool(np.any(mask))
 
 
 # Sums of exponentials -------------------------------------------------------------------------------------------------
@@ -43,11 +49,16 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
     """
     a = floating(a)
     if a.is_complex():
-        raise TypeError(errors.message("pullback.scipy.special.logsumexp", expected="real numbers", found="complex ones"))
+        raise TypeError(
+            errors.message("pullback.scipy.special.logsumexp", expected="real numbers", found="complex ones")
+        )
+    if 0 in tuple(a.shape):
+        none = np.sum(a, axis=axis, keepdims=keepdims) - np.inf
+        return (none, np.zeros_like(none)) if return_sign else none
     value = plain(a)
-    top = np.max(value, axis=axis, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, np.where(top > 0, 0.0, 0.0))
-    infinite = np.max(np.where(value == np.inf, 1.0, 0.0), axis=axis, keepdims=keepdims, initial=0.0) > 0
+    top = np.max(value, axis=axis, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    infinite = np.max(value, axis=axis, keepdims=keepdims) == np.inf
     terms = np.exp(a - top)
     terms = terms if b is None else np.where(plain(floating(b)) == 0, 0.0, floating(b) * terms)
     total = np.sum(terms, axis=axis, keepdims=keepdims)
@@ -94,7 +105,7 @@ def multigammaln(a: Any, d: Any) -> Any:
     if not np.isscalar(d) or np.floor(d) != d:
         raise ValueError("d should be a positive integer (dimension)")
     a = floating(a)
-    if np.any(plain(a) <= 0.5 * (d - 1)):
+    if seen(plain(a) <= 0.5 * (d - 1)):
         raise ValueError(f"condition a (a) > 0.5 * (d-1) ({0.5 * (d - 1):f}) not met")
     return sum((sp.gammaln(a - i / 2) for i in range(int(d))), d * (d - 1) / 4 * math.log(math.pi))
 
@@ -114,8 +125,7 @@ def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     if q is None:
         x = floating(x)
         q = np.ones(())
-        below = plain(x) <= 1
-        if np.any(below):
+        if seen(plain(x) <= 1):
             return sp.zeta(x)
     return zeta2(x, q)
 
@@ -213,7 +223,7 @@ def _enter_spherical(name: str, lower: int, upper: int) -> Any:
     @mirrors(f"special.{name}", derivative="in z", limits="n is a constant; real z")
     def spherical(n: Any, z: Any, derivative: bool = False) -> Any:
         n, z = floating(n), floating(z)
-        if np.any((plain(n) < 0) | (plain(n) != np.floor(plain(n)))):
+        if seen((plain(n) < 0) | (plain(n) != np.floor(plain(n)))):
             raise ValueError("n must be a non-negative integer.")
         return slope(n, z) if derivative else value(n, z)
 
@@ -228,6 +238,6 @@ spherical_in = _enter_spherical("spherical_in", 1, 1)
 spherical_kn = _enter_spherical("spherical_kn", -1, -1)
 
 __all__ = [
-    "comb", "factorial", "ivp", "jvp", "kvp", "log_softmax", "logsumexp", "multigammaln", "perm", "polygamma", "sinc",
-    "softmax", "softplus", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "yvp", "zeta", "zetac",
+    "comb", "factorial", "ivp", "jvp", "kvp", "log_softmax", "logsumexp", "multigammaln", "perm", "polygamma", "seen",
+    "sinc", "softmax", "softplus", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "yvp", "zeta", "zetac",
 ]  # fmt: skip

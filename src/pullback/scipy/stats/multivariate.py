@@ -24,6 +24,7 @@ from ...table.operands import plain
 from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import as_tensor
 from ..mirror import mirrors
+from ..special.composites import seen
 from .continuous import DISTRIBUTIONS
 from .formulas import LOG_2PI, times_log
 from .univariate import exp_of, real, refuse_samples, replaced
@@ -44,7 +45,9 @@ def _scipys(method: M) -> M:
             if any(isinstance(a, Lifted) for a in (*args, *kwds.values())):
                 raise
             values = [a.detach().numpy() if isinstance(a, Tensor) else a for a in (*args, *kwds.values())]
-            getattr(self._scipy, method.__name__)(*values[: len(args)], **dict(zip(kwds, values[len(args) :], strict=True)))
+            getattr(self._scipy, method.__name__)(
+                *values[: len(args)], **dict(zip(kwds, values[len(args) :], strict=True))
+            )
             raise
 
     return call  # type: ignore[return-value]
@@ -177,7 +180,9 @@ class multivariate_normal(_Elliptical):  # noqa: N801
     tensor([1., 0.])
     """
 
-    def __call__(self, mean: Any = None, cov: Any = 1, allow_singular: bool = False, seed: Any = None, **kwds: Any) -> Any:
+    def __call__(
+        self, mean: Any = None, cov: Any = 1, allow_singular: bool = False, seed: Any = None, **kwds: Any
+    ) -> Any:
         """The distribution with these parameters."""
         if kwds:
             self._scipy(mean, cov, allow_singular, seed, **kwds)
@@ -205,7 +210,9 @@ class multivariate_normal(_Elliptical):  # noqa: N801
         return 0.5 * (dim * (1 + LOG_2PI) + _log_det(np.linalg.cholesky(matrix)))
 
     @_scipys
-    def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None, allow_singular: bool = False) -> Any:
+    def rvs(
+        self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None, allow_singular: bool = False
+    ) -> Any:
         """Samples ``mean + L z`` of standard normal z."""
         centre, matrix, dim = self._parameters(mean, cov)
         z = _normals((*_sizes(size), dim), random_state)
@@ -232,7 +239,9 @@ def _singular(gap: Any, matrix: Any) -> Any:
 class multivariate_t(_Elliptical):  # noqa: N801
     """The multivariate t distribution, differentiable in x, loc, shape and df."""
 
-    def __call__(self, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False, seed: Any = None) -> Any:
+    def __call__(
+        self, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False, seed: Any = None
+    ) -> Any:
         """The distribution with these parameters."""
         return FrozenMultivariate(self, loc=loc, shape=shape, df=df)
 
@@ -342,8 +351,7 @@ class _Wishart(Multivariate):
         matrix = _matrix(scale)
         dim = matrix.shape[0]
         df = real(df)
-        low = plain(df) <= dim - 1
-        if not isinstance(low, Tensor) and low.any():
+        if seen(plain(df) <= dim - 1):
             raise ValueError("Degrees of freedom must be greater than the dimension of scale matrix minus 1.")
         return df, matrix, dim
 

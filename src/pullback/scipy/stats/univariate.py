@@ -24,6 +24,7 @@ from ...ops.make.conversion import to
 from ...table.operands import plain, somewhere
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import as_tensor, elementwise
+from ..special.composites import seen
 
 Formula = Callable[..., Any]
 
@@ -55,7 +56,9 @@ def log1mexp(v: Any) -> Any:
     v = _seen(v)
     near = plain(v) > -0.7
     zero = plain(v) >= 0
-    found = np.where(near, np.log(-np.expm1(np.where(near & ~zero, v, -0.5))), np.log1p(-np.exp(np.where(near, -1.0, v))))
+    found = np.where(
+        near, np.log(-np.expm1(np.where(near & ~zero, v, -0.5))), np.log1p(-np.exp(np.where(near, -1.0, v)))
+    )
     return replaced(zero, found, -np.inf)
 
 
@@ -384,7 +387,7 @@ class Continuous(Univariate):
         wanted = broadcast if size is None else tuple(np.atleast_1d(size).astype(int).tolist())
         if np.broadcast_shapes(wanted, broadcast) != wanted:
             raise ValueError("size does not match the broadcast shape of the parameters.")
-        if somewhere(plain(scale) < 0) and not isinstance(scale, Lifted):
+        if seen(plain(scale) < 0):
             raise ValueError("Domain error in arguments.")
 
         def draw(whole: Any, *values: Any) -> Any:
@@ -456,7 +459,8 @@ def _stats(dist: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         if letter not in "mv":
             raise NotImplementedError(
                 errors.message(
-                    f"pullback.scipy.stats.{dist.name}.stats: skewness and kurtosis are not here", do='give moments="mv"'
+                    f"pullback.scipy.stats.{dist.name}.stats: skewness and kurtosis are not here",
+                    do='give moments="mv"',
                 )
             )
         found.append((dist.mean if letter == "m" else dist.var)(*args, **kwds))
