@@ -47,7 +47,7 @@ globals().update(_UFUNCS, **_CONSTANTS)
 
 _SETTINGS = "errstate geterr seterr SpecialFunctionWarning SpecialFunctionError"
 __all__ = sorted(
-    [  # noqa: PLE0604
+    [
         *("comb factorial ivp jvp kvp log_softmax logsumexp multigammaln perm polygamma sinc softmax softplus").split(),
         *("spherical_in spherical_jn spherical_kn spherical_yn yvp zeta zetac").split(),
         *_UFUNCS,

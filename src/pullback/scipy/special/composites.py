@@ -210,7 +210,10 @@ kvp = _enter_derivative("kvp", sp.kv, 1, -1)
 
 
 def _enter_spherical(name: str, lower: int, upper: int) -> Any:
-    """A spherical Bessel function, https://dlmf.nist.gov/10.51: ``(2 n + 1) f_n' = lower n f_n-1 + upper (n + 1) f_n+1``."""
+    """A spherical Bessel function f, with ``(2 n + 1) f' = lower n f_(n-1) + upper (n + 1) f_(n+1)``.
+
+    https://dlmf.nist.gov/10.51
+    """
     ufunc = getattr(sp, name)
 
     def slope(n: Any, z: Any) -> Any:
@@ -239,5 +242,6 @@ spherical_kn = _enter_spherical("spherical_kn", -1, -1)
 
 __all__ = [
     "comb", "factorial", "ivp", "jvp", "kvp", "log_softmax", "logsumexp", "multigammaln", "perm", "polygamma", "seen",
-    "sinc", "softmax", "softplus", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "yvp", "zeta", "zetac",
+    "sinc", "softmax", "softplus", "spherical_in", "spherical_jn", "spherical_kn", "spherical_yn", "yvp", "zeta",
+    "zetac",
 ]  # fmt: skip

@@ -80,7 +80,7 @@ keip = _new("keip", lambda x: ker(x) - keip(x) / x)
 ber, bei, ker, kei = (_new(name, _NEW[f"{name}p"]) for name in ("ber", "bei", "ker", "kei"))
 
 WITHOUT: dict[str, str] = {
-    **{name: "the order" for name in "jv yv iv kv ive kve jve yve jn yn kn struve modstruve expn".split()},
+    **dict.fromkeys("jv yv iv kv ive kve jve yve jn yn kn struve modstruve expn".split(), "the order"),
     **dict.fromkeys("hyp0f1 hyp1f1 hyp2f1 hyperu wright_bessel".split(), "the parameters"),
     **dict.fromkeys("ellipkinc ellipeinc".split(), "m"),
     **dict.fromkeys("pdtr pdtrc".split(), "k"),
@@ -143,14 +143,14 @@ def _constant(name: str) -> Callable[..., Any]:
     return call
 
 
-_POLYNOMIALS = "legendre chebyt chebyu chebyc chebys jacobi laguerre genlaguerre hermite hermitenorm gegenbauer sh_legendre sh_chebyt sh_chebyu sh_jacobi"
+_OTHERS = """
+legendre chebyt chebyu chebyc chebys jacobi laguerre genlaguerre hermite hermitenorm gegenbauer sh_legendre sh_chebyt
+sh_chebyu sh_jacobi bernoulli euler factorial2 factorialk stirling2 mathieu_even_coef mathieu_odd_coef""".split()
 CONSTANTS = {
     name: _constant(name)
     for name in sp.__all__
-    if name.startswith("roots_")
-    or name.endswith(("_zeros", "_roots"))
-    or name in f"{_POLYNOMIALS} bernoulli euler factorial2 factorialk stirling2 mathieu_even_coef mathieu_odd_coef".split()
-}  # fmt: skip
+    if name.startswith("roots_") or name.endswith(("_zeros", "_roots")) or name in _OTHERS
+}
 """Functions of counts and settings: their results are numbers, and a tensor that requires grad is refused."""
 
 __all__ = ["CONSTANTS", "REFUSED", "UFUNCS", "WITHOUT"]

@@ -1,8 +1,8 @@
 """scipy.stats with derivatives: ``from pullback.scipy import stats``.
 
-Distributions are objects as in SciPy: ``stats.norm.logpdf(x, loc, scale)``, or frozen, ``stats.norm(loc, scale).logpdf(x)``.
-They are differentiable in x, in the shapes, and in location and scale, to every order and in every mode. The derivatives
-of distribution functions by their shapes are those of `pullback.scipy.special`.
+Distributions are objects as in SciPy: ``stats.norm.logpdf(x, loc, scale)``, or ``stats.norm(loc, scale).logpdf(x)``. They
+are differentiable in x, in the shapes, and in location and scale, to every order and in every mode. The derivatives of
+distribution functions by their shapes are those of `pullback.scipy.special`.
 
 >>> import pullback
 >>> from pullback.scipy import stats
@@ -36,7 +36,7 @@ from .sample_statistics import (
 globals().update(_CONTINUOUS, **_DISCRETE, **_MULTIVARIATE)
 
 __all__ = sorted(
-    [  # noqa: PLE0604
+    [
         *"gaussian_kde gmean hmean kurtosis linregress moment pearsonr sem skew variation zmap zscore".split(),
         *_CONTINUOUS,
         *_DISCRETE,

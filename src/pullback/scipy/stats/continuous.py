@@ -149,7 +149,7 @@ def _vonmises(x: Any, kappa: Any) -> Any:
 
 
 def _vonmises_by_kappa(x: Any, kappa: Any) -> Any:
-    """The integral of the score ``cos t - I1 / I0`` over the density, from 0: its integral to there is 0 by symmetry."""
+    """The integral of the score ``cos t - I1 / I0`` over the density from 0; that up to 0 is 0 by symmetry."""
     turned = x - 2 * math.pi * np.round(plain(x) / (2 * math.pi))
     reach = np.minimum(1.0, 14 / np.sqrt(plain(kappa) + 1e-300) / np.maximum(np.absolute(plain(turned)), 1e-300))
     half = np.expand_dims(turned * reach / 2, -1)
@@ -177,8 +177,10 @@ LAWS = {
     ),
     "t": Law(
         _student, cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
-        mean=lambda df: _when(df > 1, 0 * df), var=lambda df: _when(df > 2, df / np.where(plain(df) == 2, 1.0, df - 2), _when(df > 1, INF, np.nan)),
-        entropy=lambda df: (df + 1) / 2 * (sp.psi((df + 1) / 2) - sp.psi(df / 2)) + np.log(df) / 2 + sp.betaln(df / 2, 0.5),
+        mean=lambda df: _when(df > 1, 0 * df), 
+        var=lambda df: _when(df > 2, _ratio(df, df - 2), _when(df > 1, INF, np.nan)),
+        entropy=lambda df: (df + 1) / 2 * (sp.psi((df + 1) / 2) - sp.psi(df / 2))
+        + np.log(df) / 2 + sp.betaln(df / 2, 0.5),
     ),
     "gamma": Law(
         lambda x, a: times_log(a - 1, x) - x - sp.gammaln(a), (0.0, INF),
@@ -204,12 +206,14 @@ LAWS = {
     "maxwell": Law(
         lambda x: (LOG2 - math.log(math.pi)) / 2 + times_log(2.0, x) - np.square(x) / 2, (0.0, INF),
         cdf=lambda x: ic.gammainc(1.5, np.square(x) / 2), sf=lambda x: ic.gammaincc(1.5, np.square(x) / 2),
-        logcdf=lambda x: ic.log_gammainc(1.5, np.square(x) / 2), logsf=lambda x: ic.log_gammaincc(1.5, np.square(x) / 2),
+        logcdf=lambda x: ic.log_gammainc(1.5, np.square(x) / 2),
+        logsf=lambda x: ic.log_gammaincc(1.5, np.square(x) / 2),
         mean=lambda: 2 * math.sqrt(2 / math.pi), var=lambda: 3 - 8 / math.pi,
         entropy=lambda: EULER + LOG_2PI / 2 - 0.5,
     ),
     "nakagami": Law(
-        lambda x, nu: LOG2 + nu * np.log(nu) - sp.gammaln(nu) + times_log(2 * nu - 1, x) - nu * np.square(x), (0.0, INF),
+        lambda x, nu: LOG2 + nu * np.log(nu) - sp.gammaln(nu) + times_log(2 * nu - 1, x) - nu * np.square(x),
+        (0.0, INF),
         cdf=lambda x, nu: ic.gammainc(nu, nu * np.square(x)), sf=lambda x, nu: ic.gammaincc(nu, nu * np.square(x)),
         logcdf=lambda x, nu: ic.log_gammainc(nu, nu * np.square(x)),
         logsf=lambda x, nu: ic.log_gammaincc(nu, nu * np.square(x)),
@@ -272,7 +276,8 @@ LAWS = {
     "halfnorm": Law(
         lambda x: LOG2 + normal(x), (0.0, INF), cdf=lambda x: sp.erf(x * math.sqrt(0.5)), sf=lambda x: 2 * sp.ndtr(-x),
         logsf=lambda x: LOG2 + sp.log_ndtr(-x),
-        mean=lambda: math.sqrt(2 / math.pi), var=lambda: 1 - 2 / math.pi, entropy=lambda: (math.log(math.pi / 2) + 1) / 2,
+        mean=lambda: math.sqrt(2 / math.pi), var=lambda: 1 - 2 / math.pi,
+        entropy=lambda: (math.log(math.pi / 2) + 1) / 2,
     ),
     "pareto": Law(
         lambda x, b: np.log(b) - (b + 1) * np.log(x), (1.0, INF), logsf=lambda x, b: -b * np.log(x),
@@ -308,7 +313,9 @@ LAWS = {
         lambda x, c: np.log(c) + times_log(c - 1, x) - 2 * log1p_power(x, c), (0.0, INF),
         logsf=lambda x, c: -log1p_power(x, c), logcdf=lambda x, c: -log1p_power(1 / x, c),
         mean=lambda c: _when(c > 1, _ratio(math.pi / c, np.sin(math.pi / c))),
-        var=lambda c: _when(c > 2, _ratio(2 * math.pi / c, np.sin(2 * math.pi / c)) - np.square(math.pi / c / np.sin(math.pi / c))),
+        var=lambda c: _when(
+            c > 2, _ratio(2 * math.pi / c, np.sin(2 * math.pi / c)) - np.square(_ratio(math.pi / c, np.sin(math.pi / c)))
+        ),
         entropy=lambda c: 2 - np.log(c),
     ),
     "burr12": Law(
@@ -342,7 +349,8 @@ LAWS = {
         mean=lambda c: (c + 1) / 3, var=lambda c: (1 - c + c * c) / 18, entropy=lambda c: 0.5 - LOG2 + 0 * c,
     ),
     "truncnorm": Law(
-        lambda x, a, b: normal(x) - log_mass(a, b), (lambda a, b: a, lambda a, b: b), valid=lambda a, b: a < b, usual=(-1.0, 1.0),
+        lambda x, a, b: normal(x) - log_mass(a, b), (lambda a, b: a, lambda a, b: b),
+        valid=lambda a, b: a < b, usual=(-1.0, 1.0),
         logcdf=_truncnorm_logcdf, logsf=lambda x, a, b: _truncnorm_logcdf(-x, -b, -a),
         mean=lambda a, b: mass_slopes(a, b)[0],
         var=lambda a, b: 1 + mass_slopes(a, b)[1] - np.square(mass_slopes(a, b)[0]),
@@ -351,15 +359,14 @@ LAWS = {
     "skewnorm": Law(
         lambda x, a: LOG2 + normal(x) + sp.log_ndtr(a * x), valid=np.isfinite,
         cdf=_skewnorm_cdf, sf=lambda x, a: _skewnorm_cdf(-x, -a),
-        mean=lambda a: math.sqrt(2 / math.pi) * a / np.sqrt(1 + a * a), var=lambda a: 1 - 2 / math.pi * a * a / (1 + a * a),
+        mean=lambda a: math.sqrt(2 / math.pi) * a / np.sqrt(1 + a * a),
+        var=lambda a: 1 - 2 / math.pi * a * a / (1 + a * a),
     ),
     "vonmises": Law(
         _vonmises, cdf=_vonmises_cdf, valid=lambda k: k >= 0, period=2 * math.pi,
         entropy=lambda k: k - k * sp.i1e(k) / sp.i0e(k) + np.log(2 * math.pi * sp.i0e(k)),
     ),
 }  # fmt: skip
-
-LAWS = {name: law for name, law in sorted(LAWS.items())}
 
 
 def _entered(name: str, law: Law) -> Continuous:
@@ -370,7 +377,7 @@ def _entered(name: str, law: Law) -> Continuous:
     return found
 
 
-DISTRIBUTIONS = {name: _entered(name, law) for name, law in LAWS.items()}
+DISTRIBUTIONS = {name: _entered(name, law) for name, law in sorted(LAWS.items())}
 globals().update(DISTRIBUTIONS)
 
-__all__ = [*DISTRIBUTIONS]  # noqa: PLE0604
+__all__ = [*DISTRIBUTIONS]

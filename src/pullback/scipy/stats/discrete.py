@@ -107,4 +107,4 @@ def _entered(name: str, law: Law) -> Discrete:
 DISTRIBUTIONS = {name: _entered(name, law) for name, law in sorted(LAWS.items())}
 globals().update(DISTRIBUTIONS)
 
-__all__ = [*DISTRIBUTIONS]  # noqa: PLE0604
+__all__ = [*DISTRIBUTIONS]

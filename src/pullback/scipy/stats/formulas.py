@@ -81,7 +81,7 @@ def log_mass(a: Any, b: Any) -> Any:
 
 
 def mass_slopes(a: Any, b: Any) -> tuple[Any, Any]:
-    """The first two moments of the normal density at the ends, over the mass: ``phi(a) - phi(b), a phi(a) - b phi(b)``."""
+    """``phi(a) - phi(b)`` and ``a phi(a) - b phi(b)`` of the normal density, over the mass between a and b."""
     mass, a, b = log_mass(a, b), _finite(a), _finite(b)
     at_a, at_b = np.exp(normal(a) - mass), np.exp(normal(b) - mass)
     return at_a - at_b, a * at_a - b * at_b

@@ -56,8 +56,8 @@ def _scipys(method: M) -> M:
 class Multivariate:
     """What the distributions share: called with parameters, one keeps them."""
 
-    def __init__(self) -> None:
-        self.name = type(self).__name__.strip("_")
+    def __init__(self, name: str) -> None:
+        self.name = name
         self._scipy = getattr(scipy.stats, self.name)
         self.__doc__ = type(self).__doc__
 
@@ -166,7 +166,7 @@ class _Elliptical(Multivariate):
         return centre, _matrix(matrix, dim), dim
 
 
-class multivariate_normal(_Elliptical):  # noqa: N801
+class MultivariateNormal(_Elliptical):
     """The multivariate normal distribution, differentiable in x, mean and cov.
 
     ``log p = -(|L^-1 (x - mean)|^2 + log det cov + d log(2 pi)) / 2`` with ``cov = L L^T``. A singular covariance
@@ -236,7 +236,7 @@ def _singular(gap: Any, matrix: Any) -> Any:
     return replaced(outside, found, -np.inf)
 
 
-class multivariate_t(_Elliptical):  # noqa: N801
+class MultivariateT(_Elliptical):
     """The multivariate t distribution, differentiable in x, loc, shape and df."""
 
     def __call__(
@@ -283,8 +283,8 @@ class multivariate_t(_Elliptical):  # noqa: N801
         return _squeezed(centre + z @ np.swapaxes(np.linalg.cholesky(matrix), -1, -2))
 
 
-class dirichlet(Multivariate):
-    """The Dirichlet distribution, differentiable in x and alpha; the components of x are its first axis, as in SciPy."""
+class Dirichlet(Multivariate):
+    """The Dirichlet distribution, differentiable in x and alpha; the components of x are along its first axis."""
 
     def __call__(self, alpha: Any, seed: Any = None) -> Any:
         """The distribution with these parameters."""
@@ -343,7 +343,7 @@ class dirichlet(Multivariate):
         return g / np.sum(g, axis=-1, keepdims=True)
 
 
-class _Wishart(Multivariate):
+class _OfMatrices(Multivariate):
     """What the distribution of Wishart and its inverse share."""
 
     @staticmethod
@@ -394,7 +394,7 @@ def _outer_diagonal(matrix: Any) -> Any:
     return np.outer(d, d)
 
 
-class wishart(_Wishart):
+class Wishart(_OfMatrices):
     """The distribution of Wishart, differentiable in x, df and scale; several matrices x are along the last axis."""
 
     @_scipys
@@ -435,7 +435,7 @@ class wishart(_Wishart):
         return _squeezed(root @ np.swapaxes(root, -1, -2))
 
 
-class invwishart(_Wishart):
+class InverseWishart(_OfMatrices):
     """The inverse of a matrix with the distribution of Wishart, differentiable in x, df and scale."""
 
     @_scipys
@@ -478,7 +478,7 @@ class invwishart(_Wishart):
         return _squeezed(root @ np.swapaxes(root, -1, -2))
 
 
-class multinomial(Multivariate):
+class Multinomial(Multivariate):
     """The multinomial distribution, differentiable in p; x and n are whole numbers.
 
     Where p does not add to 1, SciPy replaces its last element, and so it is here.
@@ -534,7 +534,7 @@ class multinomial(Multivariate):
         return as_tensor(self._scipy.rvs(real(n).numpy().astype(int), real(p).numpy(), size, random_state))
 
 
-class matrix_normal(Multivariate):  # noqa: N801
+class MatrixNormal(Multivariate):
     """The matrix normal distribution, differentiable in X, mean, rowcov and colcov."""
 
     def __call__(self, mean: Any = None, rowcov: Any = 1, colcov: Any = 1, seed: Any = None) -> Any:
@@ -583,18 +583,21 @@ class matrix_normal(Multivariate):  # noqa: N801
         return found[0] if _sizes(size) == (1,) else found
 
 
-_DERIVATIVES = {
-    multivariate_normal: "in x, mean, cov", multivariate_t: "in x, loc, shape, df", dirichlet: "in x, alpha",
-    wishart: "in x, df, scale", invwishart: "in x, df, scale", multinomial: "in p",
-    matrix_normal: "in X, mean, rowcov, colcov",
-}  # fmt: skip
-_LIMITS = {multivariate_normal: "no cdf; constant if singular", multivariate_t: "no cdf", multinomial: "no rvs"}
+_ENTRIES: list[tuple[str, type[Multivariate], str, str]] = [
+    ("multivariate_normal", MultivariateNormal, "in x, mean, cov", "no cdf; constant if singular"),
+    ("multivariate_t", MultivariateT, "in x, loc, shape, df", "no cdf"),
+    ("dirichlet", Dirichlet, "in x, alpha", ""),
+    ("wishart", Wishart, "in x, df, scale", ""),
+    ("invwishart", InverseWishart, "in x, df, scale", ""),
+    ("multinomial", Multinomial, "in p", "rvs by the score function"),
+    ("matrix_normal", MatrixNormal, "in X, mean, rowcov, colcov", ""),
+]
 
 MULTIVARIATE = {
-    cls.__name__: mirrors(
-        f"stats.{cls.__name__}", derivative=f"{words}; rvs reparametrised", limits=_LIMITS.get(cls, "")
-    )(cls())
-    for cls, words in _DERIVATIVES.items()
+    name: mirrors(
+        f"stats.{name}", derivative=words if name == "multinomial" else f"{words}; rvs reparametrised", limits=limits
+    )(cls(name))
+    for name, cls, words, limits in _ENTRIES
 }
 normal_vectors = MULTIVARIATE["multivariate_normal"]
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.special as sp
 import scipy.stats
 
 from ... import errors
@@ -20,6 +21,7 @@ from ..special.composites import seen
 from .continuous import DISTRIBUTIONS
 from .univariate import real, replaced
 
+Interval = type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]).confidence_interval())
 _beta, _t = DISTRIBUTIONS["beta"], DISTRIBUTIONS["t"]
 
 
@@ -121,10 +123,7 @@ def _mean_of(where: str, of: Callable[[Any], Any], back: Callable[[Any], Any]) -
         values = of(a)
         if weights is None:
             return back(np.mean(values, axis=place, keepdims=keepdims))
-        w = real(weights)
-        w = np.reshape(w, (-1,)) if axis is None else w
-        if w.dim() != values.dim():
-            w = np.reshape(w, [-1 if i == place % values.dim() else 1 for i in range(values.dim())])
+        w = np.reshape(real(weights), (-1,)) if axis is None else real(weights)
         w = w + np.zeros(tuple(values.shape))
         return back(np.sum(values * w, axis=place, keepdims=keepdims) / np.sum(w, axis=place, keepdims=keepdims))
 
@@ -192,6 +191,23 @@ def _tail(law: Any, value: Any, alternative: str, *parameters: Any, **kwds: Any)
     return (law.cdf if alternative == "less" else law.sf)(value, *parameters, **kwds)
 
 
+class Correlation(type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]))):  # type: ignore[misc]
+    """SciPy's result of `pearsonr`, with an interval that is differentiable."""
+
+    def confidence_interval(self, confidence_level: float = 0.95, method: Any = None) -> Any:
+        """The interval of the correlation, by Fisher's transformation."""
+        if method is not None:
+            raise NotImplementedError(
+                errors.message("pullback.scipy.stats.pearsonr: resampling has no derivative", do="leave out method")
+            )
+        error = 1 / math.sqrt(self._n - 3) if self._n > 3 else math.inf
+        tail = confidence_level if self.alternative != "two-sided" else 0.5 + confidence_level / 2
+        reach, z = float(sp.ndtri(tail)) * error, np.arctanh(self.statistic)
+        low = real(-1.0) if self.alternative == "less" else np.tanh(z - reach)
+        high = real(1.0) if self.alternative == "greater" else np.tanh(z + reach)
+        return Interval(low, high)
+
+
 @mirrors("stats.pearsonr", derivative="in x and y, statistic and p-value", limits="method=None")
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
     """The correlation of two samples and its p-value, as SciPy's result with the fields `statistic` and `pvalue`."""
@@ -209,8 +225,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
     r = np.sum(a * b, axis=axis) / np.sqrt(np.sum(a * a, axis=axis) * np.sum(b * b, axis=axis))
     r = np.where(plain(r) > 1, 1.0, np.where(plain(r) < -1, -1.0, r))
     pvalue = real(1.0) if n == 2 else _tail(_beta, r, alternative, n / 2 - 1, n / 2 - 1, loc=-1, scale=2)
-    result = type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]))
-    return result(statistic=r, pvalue=pvalue, alternative=alternative, n=n, x=x, y=y, axis=axis)
+    return Correlation(statistic=r, pvalue=pvalue, alternative=alternative, n=n, x=x, y=y, axis=axis)
 
 
 @mirrors("stats.linregress", derivative="in x and y, every field", limits="one variable")
@@ -223,7 +238,7 @@ def linregress(
     nan_policy: str = "propagate",
     keepdims: bool = False,
 ) -> Any:
-    """The line fitted by least squares, as SciPy's result: slope, intercept, rvalue, pvalue, stderr, intercept_stderr."""
+    """The line fitted by least squares, as SciPy's result, e.g. its `slope`, `intercept` and `pvalue`."""
     (x, axis), (y, _) = _data("linregress", x, axis, nan_policy), _data("linregress", y, axis, nan_policy)
     n = x.shape[axis]
     if n != y.shape[axis] or n < 2:

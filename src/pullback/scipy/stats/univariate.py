@@ -74,9 +74,9 @@ class Law(NamedTuple):
     """A distribution for location 0 and scale 1, as formulas of x and the shapes.
 
     support: the ends, numbers or functions of the shapes. valid: whether shapes are in their range; by default all are
-    positive. Of the distribution functions some suffice: cdf, sf, or their logarithms; `even`: the density is even.
-    open: the density is 0 at the lower end, where the formula is not defined. period: of angles, which samples are reduced by. usual: shapes in range. whole: the shapes
-    that are integers. mean, var, entropy: of the shapes.
+    positive. Of the distribution functions some suffice: cdf, sf, or their logarithms; even: the density is even.
+    open: the density is 0 at the lower end, where the formula is not defined. period: of angles, which samples are
+    reduced by. usual: shapes in range. whole: the shapes that are integers. mean, var, entropy: of the shapes.
     """
 
     log_density: Formula
@@ -94,7 +94,6 @@ class Law(NamedTuple):
     period: float | None = None
     usual: tuple[float, ...] = (1.0, 2.0)
     whole: str = ""
-    limits: str = ""
 
     def ends(self, shapes: Sequence[Any]) -> tuple[Any, Any]:
         low, high = self.support
