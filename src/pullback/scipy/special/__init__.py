@@ -9,7 +9,7 @@ zeta have derivatives by all their parameters here. What is no ufunc is a compos
 >>> a = pullback.tensor(2.0, requires_grad=True)
 >>> special.gammainc(a, 1.0).backward()
 >>> a.grad
-tensor(-0.2475)
+tensor(-0.2762)
 """
 
 from __future__ import annotations

@@ -163,17 +163,20 @@ def _part_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Any, Any]:
 class _BetaScore:
     """How ``betainc(a, b, x)`` depends on a: by the mean score of a part, at a or (for small a, above) at a + 1.
 
-    regular: where there is a derivative. left: where the part is the one below x. a: of the part. score: its mean.
-    jump: the derivative of ``betainc(a, b, x) - betainc(a + 1, b, x)``, where the part is that of a + 1, and 0.
+    y: x, or with `turned` 1 - x, so that neither is rounded near 1. left: where the part is the one below x. a: of the
+    part. score: its mean, 0 where there is no derivative. jump: the derivative of ``betainc(a, b, x) - betainc(a + 1, b,
+    x)`` where the part is that of a + 1, and 0.
     """
 
-    def __init__(self, a: Any, b: Any, x: Any) -> None:
-        self.regular = (x > 0) & (x < 1) & (a > 0) & (b > 0) & (a < np.inf) & (b < np.inf)
-        a, b, x = np.where(self.regular, a, 1.0), np.where(self.regular, b, 1.0), np.where(self.regular, x, 0.5)
-        rest, log_x = 1 - x, np.log(x)
+    def __init__(self, a: Any, b: Any, y: Any, turned: bool) -> None:
+        regular = (y > 0) & (y < 1) & (a > 0) & (b > 0) & (a < np.inf) & (b < np.inf)
+        a, b, y = np.where(regular, a, 1.0), np.where(regular, b, 1.0), np.where(regular, y, 0.5)
+        self.turned, self.first, self.b, self.y = turned, a, b, y
+        x, rest = (1 - y, y) if turned else (y, 1 - y)
+        log_x, log_rest = (np.log1p(-y), np.log(y)) if turned else (np.log(y), np.log1p(-y))
         self.shifted = (a < 1) & (x * (1 + np.maximum(b, 1)) < 1) & (log_x >= sp.psi(a) - sp.psi(a + b))
-        term = np.exp(a * log_x + b * np.log1p(-x) - sp.betaln(a, b)) / a * (log_x - sp.psi(a + 1) + sp.psi(a + b))
-        self.jump = np.where(self.shifted & self.regular, term, 0.0)
+        term = np.exp(a * log_x + b * log_rest - sp.betaln(a, b)) / a * (log_x - sp.psi(a + 1) + sp.psi(a + b))
+        self.jump = np.where(self.shifted & regular, term, 0.0)
         self.a = np.where(self.shifted, a + 1, a)
         centre = sp.psi(self.a) - sp.psi(self.a + b)
         self.left = log_x < centre
@@ -182,47 +185,60 @@ class _BetaScore:
         u, w = _part_below(b, self.a, rest, x)
         log_t = np.log1p(-column(rest / x) * np.expm1(-u))
         high = log_x + average(log_t, w)
-        self.score = np.where(self.regular, np.where(self.left, low, high) - centre, 0.0)
-        self.b, self.x = b, x
+        self.score = np.where(regular, np.where(self.left, low, high) - centre, 0.0)
+
+    def parts(self, a: Any, below: Any, above: Any) -> tuple[Any, Any]:
+        """The parts below and above x for this a, by `betainc` and `betaincc` or by their logarithms."""
+        if self.turned:
+            return above(self.b, a, self.y), below(self.b, a, self.y)
+        return below(a, self.b, self.y), above(a, self.b, self.y)
 
 
-def _betainc_by_a(a: Any, b: Any, x: Any) -> Any:
-    s = _BetaScore(a, b, x)
-    found = np.where(s.left, betainc(s.a, s.b, s.x), -betaincc(s.a, s.b, s.x)) * s.score + s.jump
-    return np.where(s.regular, found, 0.0)
+def _betainc_by_a(a: Any, b: Any, y: Any, turned: bool = False) -> Any:
+    s = _BetaScore(a, b, y, turned)
+    low, high = s.parts(s.a, betainc, betaincc)
+    return np.where(s.left, low, -high) * s.score + s.jump
 
 
 def _betainc_by_b(a: Any, b: Any, x: Any) -> Any:
-    return -_betainc_by_a(b, a, 1 - x)
+    return -_betainc_by_a(b, a, x, turned=True)
 
 
-def _log_betainc_by_a(a: Any, b: Any, x: Any) -> Any:
-    s = _BetaScore(a, b, x)
-    other = np.where(s.left, log_betainc(s.a, s.b, s.x), log_betaincc(s.a, s.b, s.x))
-    whole = log_betainc(np.where(s.regular, a, 1.0), s.b, s.x)
-    alone = s.left & ~s.shifted
-    ratio = np.exp(np.where(alone, 0.0, other - whole))
-    return np.where(s.left, ratio, -ratio) * s.score + s.jump * np.exp(np.where(s.shifted, -whole, 0.0))
-
-
-def _log_betaincc_by_a(a: Any, b: Any, x: Any) -> Any:
-    s = _BetaScore(a, b, x)
-    other = np.where(s.left, log_betainc(s.a, s.b, s.x), log_betaincc(s.a, s.b, s.x))
-    whole = log_betaincc(np.where(s.regular, a, 1.0), s.b, s.x)
-    alone = ~s.left & ~s.shifted
-    ratio = np.exp(np.where(alone, 0.0, other - whole))
-    return np.where(s.left, -ratio, ratio) * s.score - s.jump * np.exp(np.where(s.shifted, -whole, 0.0))
+def _log_by_a(a: Any, b: Any, y: Any, upper: bool, turned: bool = False) -> Any:
+    """The derivative of the logarithm of the part below x, or above it."""
+    s = _BetaScore(a, b, y, turned)
+    part = np.where(s.left, *s.parts(s.a, log_betainc, log_betaincc))
+    whole = s.parts(s.first, log_betainc, log_betaincc)[upper]
+    same = (~s.left if upper else s.left) & ~s.shifted
+    ratio = np.exp(np.where(same, 0.0, part - whole))
+    found = np.where(s.left, ratio, -ratio) * s.score + s.jump * np.exp(np.where(s.shifted, -whole, 0.0))
+    return -found if upper else found
 
 
 def _log_betainc_value(a: Array, b: Array, x: Array) -> Array:
     a, b, x = np.broadcast_arrays(a, b, x)
 
     def far(at: Array) -> Any:
-        p, q, y = a[at], b[at], np.maximum(x[at], np.finfo(float).tiny)
-        found = beta_log_density(p, q, y) + np.log(y) + np.log(np.sum(_part_below(p, q, y, 1 - y)[1], axis=-1))
-        return np.where(x[at] > 0, found, -np.inf)
+        y = np.maximum(x[at], np.finfo(float).tiny)
+        return np.where(x[at] > 0, _log_below(a[at], b[at], y, 1 - y), -np.inf)
 
     return log_parts(sp.betainc(a, b, x), sp.betaincc(a, b, x), far)
+
+
+def _log_betaincc_value(a: Array, b: Array, x: Array) -> Array:
+    a, b, x = np.broadcast_arrays(a, b, x)
+
+    def far(at: Array) -> Any:
+        y = np.minimum(x[at], 1 - np.finfo(float).epsneg)
+        return np.where(x[at] < 1, _log_below(b[at], a[at], 1 - y, y), -np.inf)
+
+    return log_parts(sp.betaincc(a, b, x), sp.betainc(a, b, x), far)
+
+
+def _log_below(a: Array, b: Array, x: Array, rest: Array) -> Any:
+    """The logarithm of the part below x, from the density at x and the weights relative to that."""
+    density = sp.xlogy(a, x) + sp.xlogy(b - 1, rest) - sp.betaln(a, b)
+    return density + np.log(np.sum(_part_below(a, b, x, rest)[1], axis=-1))
 
 
 def _beta_density(a: Any, b: Any, x: Any) -> Any:
@@ -240,15 +256,15 @@ betaincc = elementwise(
 log_betainc = elementwise(
     "log_betainc",
     _log_betainc_value,
-    _log_betainc_by_a,
-    lambda a, b, x: _log_betaincc_by_a(b, a, 1 - x),
+    lambda a, b, x: _log_by_a(a, b, x, upper=False),
+    lambda a, b, x: _log_by_a(b, a, x, upper=True, turned=True),
     lambda a, b, x: np.exp(beta_log_density(a, b, x) - log_betainc(a, b, x)),
 )
 log_betaincc = elementwise(
     "log_betaincc",
-    lambda a, b, x: _log_betainc_value(b, a, 1 - x),
-    _log_betaincc_by_a,
-    lambda a, b, x: _log_betainc_by_a(b, a, 1 - x),
+    _log_betaincc_value,
+    lambda a, b, x: _log_by_a(a, b, x, upper=True),
+    lambda a, b, x: _log_by_a(b, a, x, upper=False, turned=True),
     lambda a, b, x: -np.exp(beta_log_density(a, b, x) - log_betaincc(a, b, x)),
 )
 

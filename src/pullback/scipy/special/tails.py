@@ -48,7 +48,7 @@ def column(x: Any) -> Any:
 
 
 def log_parts(part: Any, rest: Any, far: Callable[[Any], Any]) -> Any:
-    """The logarithm of an array of probabilities, of which the complement is known.
+    """The logarithm of an array of probabilities whose complement is known.
 
     far: the logarithm where the probability underflows, given the mask of these places.
     """

@@ -1,15 +1,15 @@
 """scipy.stats with derivatives: ``from pullback.scipy import stats``.
 
-Distributions are objects as in SciPy: ``stats.norm.logpdf(x, loc, scale)``, or ``stats.norm(loc, scale).logpdf(x)``. They
-are differentiable in x, in the shapes, and in location and scale, to every order and in every mode. The derivatives of
-distribution functions by their shapes are those of `pullback.scipy.special`.
+Distributions are objects as in SciPy: ``stats.norm.logpdf(x, loc, scale)``, or ``stats.norm(loc, scale).logpdf(x)``.
+They are differentiable in x, in the shapes, and in location and scale, to every order and in every mode. The
+derivatives of distribution functions by their shapes are those of `pullback.scipy.special`.
 
 >>> import pullback
 >>> from pullback.scipy import stats
 >>> a = pullback.tensor(2.0, requires_grad=True)
 >>> stats.gamma.logsf(1.5, a).backward()
 >>> a.grad
-tensor(0.5463)
+tensor(0.5620)
 """
 
 from __future__ import annotations

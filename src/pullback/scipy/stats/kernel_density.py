@@ -49,7 +49,7 @@ class gaussian_kde:  # noqa: N801
     >>> data = pullback.tensor([0.0, 1.0, 3.0], requires_grad=True)
     >>> gaussian_kde(data).logpdf([1.0]).sum().backward()
     >>> data.grad
-    tensor([ 0.1532,  0.0372, -0.1904])
+    tensor([ 0.3562,  0.0289, -0.3219])
     """
 
     def __init__(self, dataset: Any, bw_method: Any = None, weights: Any = None) -> None:

@@ -201,10 +201,10 @@ class Correlation(type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]))):
                 errors.message("pullback.scipy.stats.pearsonr: resampling has no derivative", do="leave out method")
             )
         error = 1 / math.sqrt(self._n - 3) if self._n > 3 else math.inf
-        tail = confidence_level if self.alternative != "two-sided" else 0.5 + confidence_level / 2
+        tail = confidence_level if self._alternative != "two-sided" else 0.5 + confidence_level / 2
         reach, z = float(sp.ndtri(tail)) * error, np.arctanh(self.statistic)
-        low = real(-1.0) if self.alternative == "less" else np.tanh(z - reach)
-        high = real(1.0) if self.alternative == "greater" else np.tanh(z + reach)
+        low = real(-1.0) if self._alternative == "less" else np.tanh(z - reach)
+        high = real(1.0) if self._alternative == "greater" else np.tanh(z + reach)
         return Interval(low, high)
 
 

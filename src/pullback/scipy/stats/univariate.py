@@ -63,7 +63,7 @@ def log1mexp(v: Any) -> Any:
 
 
 def log_of(part: Any, rest: Any) -> Any:
-    """The logarithm of a probability of which the complement is known as exactly."""
+    """The logarithm of a probability whose complement is known as exactly."""
     low = plain(part) < 0.5
     none = plain(part) <= 0
     logs = np.log(np.where(low & ~none, part, 0.5)), np.log1p(-np.where(low, 0.0, rest))
@@ -527,7 +527,7 @@ class Discrete(Univariate):
         return elementwise(f"stats.{self.name}", method, *[None] * len(given))(*[t.detach() for t in given])
 
     def ppf(self, q: Any, *args: Any, **kwds: Any) -> Any:
-        """The smallest k of which `cdf` is at least q: a constant, because it moves in steps."""
+        """The smallest k with ``cdf(k) >= q``: a constant, because it moves in steps."""
         return self._constant(self._scipy.ppf, q, args, kwds)
 
     def isf(self, q: Any, *args: Any, **kwds: Any) -> Any:
