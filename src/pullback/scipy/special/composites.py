@@ -56,6 +56,7 @@ def logsumexp(a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, r
         none = np.sum(a, axis=axis, keepdims=keepdims) - np.inf
         return (none, np.zeros_like(none)) if return_sign else none
     value = plain(a)
+    a = np.where(np.isinf(value), value, a)
     top = np.max(value, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     infinite = np.max(value, axis=axis, keepdims=keepdims) == np.inf
@@ -106,7 +107,7 @@ def multigammaln(a: Any, d: Any) -> Any:
         raise ValueError("d should be a positive integer (dimension)")
     a = floating(a)
     if seen(plain(a) <= 0.5 * (d - 1)):
-        raise ValueError(f"condition a (a) > 0.5 * (d-1) ({0.5 * (d - 1):f}) not met")
+        raise ValueError(f"condition a ({plain(a)}) > 0.5 * (d-1) ({0.5 * (d - 1):f}) not met")
     return sum((sp.gammaln(a - i / 2) for i in range(int(d))), d * (d - 1) / 4 * math.log(math.pi))
 
 

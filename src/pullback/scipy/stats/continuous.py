@@ -177,7 +177,7 @@ LAWS = {
     ),
     "t": Law(
         _student, cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
-        mean=lambda df: _when(df > 1, 0 * df), 
+        mean=lambda df: _when(df > 1, 0 * df),
         var=lambda df: _when(df > 2, _ratio(df, df - 2), _when(df > 1, INF, np.nan)),
         entropy=lambda df: (df + 1) / 2 * (sp.psi((df + 1) / 2) - sp.psi(df / 2))
         + np.log(df) / 2 + sp.betaln(df / 2, 0.5),

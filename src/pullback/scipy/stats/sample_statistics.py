@@ -218,6 +218,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
     (x, axis), (y, _) = _data("pearsonr", x, axis), _data("pearsonr", y, axis)
     n = x.shape[axis]
     if n != y.shape[axis]:
+        scipy.stats.pearsonr(plain(x), plain(y), axis=axis)
         raise ValueError("`x` and `y` must have the same length along `axis`.")
     if n < 2:
         raise ValueError("`x` and `y` must have length at least 2.")

@@ -384,7 +384,9 @@ class Continuous(Univariate):
         *shapes, loc, scale = self._parsed(args, kwds)
         broadcast = np.broadcast_shapes(*[tuple(p.shape) for p in (*shapes, loc, scale)])
         wanted = broadcast if size is None else tuple(np.atleast_1d(size).astype(int).tolist())
-        if np.broadcast_shapes(wanted, broadcast) != wanted:
+        trailing = broadcast[max(len(broadcast) - len(wanted), 0) :]
+        fits = all(b in (1, w) for b, w in zip(reversed(trailing), reversed(wanted), strict=False))
+        if not fits or len(broadcast) > len(wanted):
             raise ValueError("size does not match the broadcast shape of the parameters.")
         if seen(plain(scale) < 0):
             raise ValueError("Domain error in arguments.")
