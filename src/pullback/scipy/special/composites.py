@@ -102,13 +102,14 @@ def softplus(x: Any, **kwargs: Any) -> Any:
 @mirrors("special.multigammaln", derivative="in a", limits="d is a setting")
 def multigammaln(a: Any, d: Any) -> Any:
     """The logarithm of the multivariate gamma function of dimension d."""
-    (d,) = plain_setting("special.multigammaln", d=d)
-    if not np.isscalar(d) or np.floor(d) != d:
+    size: Any
+    (size,) = plain_setting("special.multigammaln", d=d)
+    if not isinstance(size, (int, float, np.number)) or np.floor(size) != size:
         raise ValueError("d should be a positive integer (dimension)")
-    a = floating(a)
-    if seen(plain(a) <= 0.5 * (d - 1)):
-        raise ValueError(f"condition a ({plain(a)}) > 0.5 * (d-1) ({0.5 * (d - 1):f}) not met")
-    return sum((sp.gammaln(a - i / 2) for i in range(int(d))), d * (d - 1) / 4 * math.log(math.pi))
+    a, least = floating(a), 0.5 * (size - 1)
+    if seen(plain(a) <= least):
+        raise ValueError(f"condition a ({plain(a)}) > 0.5 * (d-1) ({least:f}) not met")
+    return sum((sp.gammaln(a - i / 2) for i in range(int(size))), size * (size - 1) / 4 * math.log(math.pi))
 
 
 @mirrors("special.polygamma", derivative="in x", limits="n is a setting, one number")

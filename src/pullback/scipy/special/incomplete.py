@@ -107,20 +107,20 @@ def _gamma_density(a: Any, x: Any) -> Any:
     return np.exp(gamma_log_density(a, x))
 
 
-gammainc = elementwise("special.gammainc", sp.gammainc, _gammainc_by_a, _gamma_density)
-gammaincc = elementwise(
+gammainc: Any = elementwise("special.gammainc", sp.gammainc, _gammainc_by_a, _gamma_density)
+gammaincc: Any = elementwise(
     "special.gammaincc",
     sp.gammaincc,
     lambda a, x: -_gammainc_by_a(a, x),
     lambda a, x: -_gamma_density(a, x),
 )
-log_gammainc = elementwise(
+log_gammainc: Any = elementwise(
     "log_gammainc",
     _log_gammainc_value,
     _log_gammainc_by_a,
     lambda a, x: np.exp(gamma_log_density(a, x) - log_gammainc(a, x)),
 )
-log_gammaincc = elementwise(
+log_gammaincc: Any = elementwise(
     "log_gammaincc",
     _log_gammaincc_value,
     _log_gammaincc_by_a,
@@ -132,13 +132,13 @@ def _inverse_by_a(x: Any, a: Any) -> Any:
     return -_gammainc_by_a(a, x) / _gamma_density(a, x)
 
 
-gammaincinv = elementwise(
+gammaincinv: Any = elementwise(
     "special.gammaincinv",
     sp.gammaincinv,
     lambda a, y: _inverse_by_a(gammaincinv(a, y), a),
     lambda a, y: 1 / _gamma_density(a, gammaincinv(a, y)),
 )
-gammainccinv = elementwise(
+gammainccinv: Any = elementwise(
     "special.gammainccinv",
     sp.gammainccinv,
     lambda a, y: _inverse_by_a(gammainccinv(a, y), a),
@@ -164,8 +164,8 @@ class _BetaScore:
     """How ``betainc(a, b, x)`` depends on a: by the mean score of a part, at a or (for small a, above) at a + 1.
 
     y: x, or with `turned` 1 - x, so that neither is rounded near 1. left: where the part is the one below x. a: of the
-    part. score: its mean, 0 where there is no derivative. jump: the derivative of ``betainc(a, b, x) - betainc(a + 1, b,
-    x)`` where the part is that of a + 1, and 0.
+    part. score: its mean, 0 where there is no derivative. jump: the derivative of what ``betainc(a + 1, b, x)`` lacks,
+    where the part is that of a + 1, and 0.
     """
 
     def __init__(self, a: Any, b: Any, y: Any, turned: bool) -> None:
@@ -245,22 +245,22 @@ def _beta_density(a: Any, b: Any, x: Any) -> Any:
     return np.exp(beta_log_density(a, b, x))
 
 
-betainc = elementwise("special.betainc", sp.betainc, _betainc_by_a, _betainc_by_b, _beta_density)
-betaincc = elementwise(
+betainc: Any = elementwise("special.betainc", sp.betainc, _betainc_by_a, _betainc_by_b, _beta_density)
+betaincc: Any = elementwise(
     "special.betaincc",
     sp.betaincc,
     lambda a, b, x: -_betainc_by_a(a, b, x),
     lambda a, b, x: -_betainc_by_b(a, b, x),
     lambda a, b, x: -_beta_density(a, b, x),
 )
-log_betainc = elementwise(
+log_betainc: Any = elementwise(
     "log_betainc",
     _log_betainc_value,
     lambda a, b, x: _log_by_a(a, b, x, upper=False),
     lambda a, b, x: _log_by_a(b, a, x, upper=True, turned=True),
     lambda a, b, x: np.exp(beta_log_density(a, b, x) - log_betainc(a, b, x)),
 )
-log_betaincc = elementwise(
+log_betaincc: Any = elementwise(
     "log_betaincc",
     _log_betaincc_value,
     lambda a, b, x: _log_by_a(a, b, x, upper=True),
@@ -342,14 +342,14 @@ def _log_stdtr_value(df: Array, t: Array) -> Array:
     return log_parts(sp.stdtr(df, t), sp.stdtr(df, -t), far)
 
 
-stdtr = elementwise("special.stdtr", sp.stdtr, _stdtr_by_df, lambda df, t: np.exp(student_log_density(df, t)))
-log_stdtr = elementwise(
+stdtr: Any = elementwise("special.stdtr", sp.stdtr, _stdtr_by_df, lambda df, t: np.exp(student_log_density(df, t)))
+log_stdtr: Any = elementwise(
     "log_stdtr",
     _log_stdtr_value,
     _log_stdtr_by_df,
     lambda df, t: np.exp(student_log_density(df, t) - log_stdtr(df, t)),
 )
-stdtrit = elementwise(
+stdtrit: Any = elementwise(
     "special.stdtrit",
     sp.stdtrit,
     lambda df, p: -_stdtr_by_df(df, stdtrit(df, p)) / np.exp(student_log_density(df, stdtrit(df, p))),
@@ -379,7 +379,7 @@ def _zeta_by_s(s: Any, q: Any) -> Any:
     return found
 
 
-zeta2 = elementwise("special.zeta", sp.zeta, _zeta_by_s, lambda s, q: -s * zeta2(s + 1, q))
+zeta2: Any = elementwise("special.zeta", sp.zeta, _zeta_by_s, lambda s, q: -s * zeta2(s + 1, q))
 
 __all__ = [
     "betainc", "betaincc", "betainccinv", "betaincinv", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",

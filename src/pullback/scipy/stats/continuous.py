@@ -314,7 +314,8 @@ LAWS = {
         logsf=lambda x, c: -log1p_power(x, c), logcdf=lambda x, c: -log1p_power(1 / x, c),
         mean=lambda c: _when(c > 1, _ratio(math.pi / c, np.sin(math.pi / c))),
         var=lambda c: _when(
-            c > 2, _ratio(2 * math.pi / c, np.sin(2 * math.pi / c)) - np.square(_ratio(math.pi / c, np.sin(math.pi / c)))
+            c > 2,
+            _ratio(2 * math.pi / c, np.sin(2 * math.pi / c)) - np.square(_ratio(math.pi / c, np.sin(math.pi / c))),
         ),
         entropy=lambda c: 2 - np.log(c),
     ),

@@ -593,10 +593,16 @@ _ENTRIES: list[tuple[str, type[Multivariate], str, str]] = [
     ("matrix_normal", MatrixNormal, "in X, mean, rowcov, colcov", ""),
 ]
 
+
+def as_function(law: Any) -> Any:
+    """A distribution, which is called with its parameters."""
+    return law
+
+
 MULTIVARIATE = {
     name: mirrors(
         f"stats.{name}", derivative=words if name == "multinomial" else f"{words}; rvs reparametrised", limits=limits
-    )(cls(name))
+    )(as_function(cls(name)))
     for name, cls, words, limits in _ENTRIES
 }
 normal_vectors = MULTIVARIATE["multivariate_normal"]

@@ -56,9 +56,9 @@ def moment(
 ) -> Any:
     """The mean of ``(a - center) ** order``, around the mean by default."""
     a, axis = _data("moment", a, axis, nan_policy)
-    if center is None and np.isscalar(order) and order == 1:
+    if center is None and isinstance(order, (int, float)) and order == 1:
         return np.mean(a, axis=axis, keepdims=keepdims) * 0
-    if not np.isscalar(order) or order != int(order):
+    if not isinstance(order, (int, float, np.number)) or order != int(order):
         raise ValueError("All elements of `order` must be integral.")
     return _central(a, int(order), axis, keepdims, center)
 

@@ -29,7 +29,7 @@ from ..special.composites import seen
 Formula = Callable[..., Any]
 
 
-def real(value: Any, where: str = "stats") -> Tensor:
+def real(value: Any, where: str = "stats") -> Any:
     """A Tensor of float64. TypeError for complex numbers."""
     t = as_tensor(value)
     if t.is_complex():
@@ -103,7 +103,7 @@ class Law(NamedTuple):
         """A distribution function by its name, from those that the entry gives."""
         given = getattr(self, name)
         if given is not None:
-            return given  # type: ignore[no-any-return]
+            return given
         other = {"cdf": "sf", "sf": "cdf", "logcdf": "logsf", "logsf": "logcdf"}[name]
         if self.even and getattr(self, other):
             mirrored = getattr(self, other)
@@ -125,7 +125,7 @@ class Law(NamedTuple):
 class Univariate:
     """What continuous and discrete distributions share."""
 
-    _places = ("loc", "scale")
+    _places: tuple[str, ...] = ("loc", "scale")
 
     def __init__(self, name: str, law: Law) -> None:
         self.name, self.law = name, law
@@ -256,7 +256,7 @@ class Frozen:
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Tensor:
         """Samples, see the method of the distribution."""
-        return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)  # type: ignore[no-any-return]
+        return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)
 
 
 class Continuous(Univariate):
