@@ -173,7 +173,7 @@ class Elementwise(Function):
         ctx.save_for_forward(*xs)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor | None) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, g: Tensor | None) -> Any:
         """The partial derivatives times the cotangent."""
         if g is None:
             return (None,) * len(ctx.needs_input_grad)

@@ -327,6 +327,41 @@ LAWS = {
             c * d > 2, d * sp.beta(d - 2 / c, 1 + 2 / c) - np.square(d * sp.beta(d - 1 / c, 1 + 1 / c))
         ),
     ),
+    "lomax": Law(
+        lambda x, c: np.log(c) - (c + 1) * np.log1p(x), (0.0, INF), logsf=lambda x, c: -c * np.log1p(x),
+        mean=lambda c: _when(c > 1, _ratio(1.0, c - 1)),
+        var=lambda c: _when(c > 2, _ratio(c, np.square(c - 1) * (c - 2))), entropy=lambda c: 1 + 1 / c - np.log(c),
+    ),
+    "powerlaw": Law(
+        lambda x, a: np.log(a) + times_log(a - 1, x), (0.0, 1.0), logcdf=lambda x, a: a * np.log(x),
+        mean=lambda a: a / (a + 1), var=lambda a: a / ((a + 2) * np.square(a + 1)),
+        entropy=lambda a: 1 - 1 / a - np.log(a),
+    ),
+    "invweibull": Law(
+        lambda x, c: np.log(c) - (c + 1) * np.log(x) - power(1 / x, c), (0.0, INF), open=True,
+        logcdf=lambda x, c: -power(1 / x, c), usual=(3.0,),
+        mean=lambda c: _when(c > 1, sp.gamma(1 - 1 / c)), entropy=lambda c: 1 + EULER + EULER / c - np.log(c),
+        var=lambda c: _when(c > 2, sp.gamma(1 - 2 / c) - np.square(sp.gamma(1 - 1 / c))),
+    ),
+    "chi": Law(
+        lambda x, df: LOG2 * (1 - df / 2) - sp.gammaln(df / 2) + times_log(df - 1, x) - np.square(x) / 2, (0.0, INF),
+        cdf=lambda x, df: ic.gammainc(df / 2, np.square(x) / 2),
+        sf=lambda x, df: ic.gammaincc(df / 2, np.square(x) / 2),
+        logcdf=lambda x, df: ic.log_gammainc(df / 2, np.square(x) / 2),
+        logsf=lambda x, df: ic.log_gammaincc(df / 2, np.square(x) / 2),
+        mean=lambda df: math.sqrt(2) * sp.poch(df / 2, 0.5), var=lambda df: df - 2 * np.square(sp.poch(df / 2, 0.5)),
+        entropy=lambda df: sp.gammaln(df / 2) + (df - LOG2 - (df - 1) * sp.psi(df / 2)) / 2,
+    ),
+    "halflogistic": Law(
+        lambda x: LOG2 + sp.log_expit(x) + sp.log_expit(-x), (0.0, INF), cdf=lambda x: np.tanh(x / 2),
+        logsf=lambda x: LOG2 + sp.log_expit(-x), sf=lambda x: 2 * sp.expit(-x),
+        mean=lambda: 2 * LOG2, var=lambda: math.pi**2 / 3 - 4 * LOG2**2, entropy=lambda: 2 - LOG2,
+    ),
+    "halfcauchy": Law(
+        lambda x: LOG2 - math.log(math.pi) - np.log1p(np.square(x)), (0.0, INF),
+        cdf=lambda x: 2 / math.pi * np.arctan(x), sf=lambda x: 2 / math.pi * np.arctan2(1.0, x),
+        mean=lambda: INF, var=lambda: INF, entropy=lambda: math.log(2 * math.pi),
+    ),
     "logistic": Law(
         lambda x: sp.log_expit(x) + sp.log_expit(-x), cdf=sp.expit, logcdf=sp.log_expit, even=True,
         mean=lambda: 0.0, var=lambda: math.pi**2 / 3, entropy=lambda: 2.0,
