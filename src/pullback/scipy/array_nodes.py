@@ -179,12 +179,15 @@ class Elementwise(Function):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         """Keep the arguments."""
         ctx.op, *xs = inputs
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*xs)
         ctx.save_for_forward(*xs)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def backward(ctx: Any, g: Tensor | None) -> Any:
         """The partial derivatives times the cotangent."""
+        if g is None:
+            return (None,) * len(ctx.needs_input_grad)
         xs = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1:]
         return None, *[_fitted(g * ctx.op.partial(i, xs), x) if wanted[i] else None for i, x in enumerate(xs)]
