@@ -18,18 +18,17 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 
-from .. import autograd, errors
+from .. import errors
 from ..autograd.function import Function
-from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.grad_mode import no_grad
 from ..func.forward import jvp
 from ..func.jacobian import jacfwd
+from ..func.reverse import vjp
 from ..func.sparse import jacobian_plan, value_and_jacobian
-from ..func.trees import untracked
 from ..interpreters.traced import TraceError
+from ..ops.make.of_size import ones_like
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
-from ..table.levels import to_current
-from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 from .array_nodes import Array, array_of, tensor_of
 
@@ -245,25 +244,17 @@ def pulled(f: Callable[..., Tensor], primals: Sequence[Any], g: Tensor | None = 
 
     They are recorded where the caller is: then `g` and the primals have derivatives of theirs. `g` is 1 if not given.
     """
-    recorded = thread.modes.grad_enabled
-    with enable_grad():
-        aliases = [_alias(p, recorded) for p in primals]
-        moving = [a for a in aliases if a is not None]
-        out = f(*[p if a is None else a for p, a in zip(primals, aliases, strict=True)])
-        if not moving or not out.requires_grad:
-            found = [a * 0 for a in moving]
-        else:
-            found = list(autograd.grad(out, moving, g, create_graph=recorded, materialize_grads=True))
-    each = iter(found)
-    return [None if a is None else next(each) for a in aliases]
+    moving = [i for i, p in enumerate(primals) if isinstance(p, Tensor) and p._data.dtype.kind in "fc"]
+    if not moving:
+        return [None] * len(primals)
 
+    def of_moving(*chosen: Any) -> Tensor:
+        by = dict(zip(moving, chosen, strict=True))
+        return f(*[by.get(i, p) for i, p in enumerate(primals)])
 
-def _alias(p: Any, recorded: bool) -> Tensor | None:
-    """A tensor of the same value at which a graph begins, or that leads on to the graph of this one."""
-    if not isinstance(p, Tensor) or p._data.dtype.kind not in "fc":
-        return None
-    t = to_current(p)  # so that what a running transform moves reaches its gradient
-    return t.view_as(t) if recorded and t.requires_grad else untracked(t).requires_grad_()
+    out, pull = vjp(of_moving, *[primals[i] for i in moving])
+    found = dict(zip(moving, pull(ones_like(out) if g is None else g), strict=True))
+    return [found.get(i) for i in range(len(primals))]
 
 
 # The node -------------------------------------------------------------------------------------------------------------

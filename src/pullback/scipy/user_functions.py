@@ -262,7 +262,7 @@ def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[Captu
     if isinstance(value, Tensor):
         yield Captured(name, value)
         return
-    if depth == 0 or id(value) in seen or isinstance(value, (str, bytes, int, float, types.ModuleType, type)):
+    if depth == 0 or id(value) in seen or isinstance(value, (str, bytes, int, float, types.ModuleType)):
         return
     seen.add(id(value))
     if isinstance(value, dict):
