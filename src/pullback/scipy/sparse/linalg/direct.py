@@ -20,7 +20,7 @@ from ....ops.sparse.coo import SparseTensor
 from ....ops.sparse.pattern import Pattern
 from ....tensor.tensor import Tensor
 from ...array_nodes import Array, floating
-from ...linalg.implicit import LinearEquation
+from ...solutions import LinearEquation
 from ...mirror import mirrors
 from ...user_functions import plain_setting
 from ..sparse_arrays import SparseArray, product, sparse

@@ -17,18 +17,26 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...autograd.function import Function
-from ...func.forward import jvp
-from ...func.reverse import vjp
-from ...ops.shape.axes import movedim
-from ...ops.shape.joining import stack
-from ...ops.shape.reshape import reshape
-from ...tensor.tensor import Tensor
-from ..array_nodes import Array, array_of, floating, tensor_of
+from ..autograd.api import grad
+from ..autograd.function import Function
+from ..autograd.grad_mode import enable_grad
+from ..autograd.node import edge_of
+from ..func.forward import jvp
+from ..func.reverse import vjp
+from ..ops.shape.axes import movedim
+from ..ops.shape.joining import stack
+from ..ops.shape.reshape import reshape
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor
+from .array_nodes import Array, array_of, floating, tensor_of
 
 
 class Equation(Protocol):
     """What `Solution` needs to know of an equation ``F(x, p) = 0``."""
+
+    @property
+    def captured(self) -> int:
+        """How many of the parameters, the last ones, the residual reads by itself, and not as its arguments."""
 
     @property
     def columns(self) -> bool:
@@ -58,13 +66,19 @@ class Solution(Function):
         ctx.equation, *ps = inputs
         ctx.save_for_backward(output, *ps)
         ctx.save_for_forward(output, *ps)
+        ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
+    def backward(ctx: Any, g: Tensor | None) -> Any:
         """The adjoint equation, then the residual's vjp."""
         x, *ps = ctx.saved_tensors
-        w = ctx.equation.inverse(True, g, x, *ps)
-        return None, *pulled(lambda *qs: ctx.equation.residual(x, *qs), ps, ctx.needs_input_grad[1:], -w)
+        if g is None:
+            return (None,) * (1 + len(ps))
+        equation, wanted = ctx.equation, ctx.needs_input_grad[1:]
+        w = equation.inverse(True, g, x, *ps)
+        given = len(ps) - equation.captured
+        found = pulled(lambda *qs: equation.residual(x, *qs, *ps[given:]), ps[:given], wanted[:given], -w)
+        return None, *found, *_pulled_by_closure(lambda: equation.residual(x, *ps), ps[given:], -w)
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *ts: Tensor | None) -> Any:
@@ -90,6 +104,8 @@ class Solution(Function):
 
 def pulled(f: Callable[..., Tensor], ps: Sequence[Tensor], wanted: Sequence[bool], w: Tensor) -> list[Tensor | None]:
     """The vjp of `f` at `ps` for the cotangent `w`, for the parameters that are wanted."""
+    if True not in wanted:
+        return [None] * len(ps)
 
     def part(*chosen: Tensor) -> Tensor:
         given = iter(chosen)
@@ -98,6 +114,28 @@ def pulled(f: Callable[..., Tensor], ps: Sequence[Tensor], wanted: Sequence[bool
     out, pull = vjp(part, *[p for p, is_wanted in zip(ps, wanted, strict=True) if is_wanted])
     found = iter(pull(w if out.dtype.is_complex else np.real(w)))
     return [next(found) if is_wanted else None for is_wanted in wanted]
+
+
+def _pulled_by_closure(f: Callable[[], Tensor], read: Sequence[Tensor], w: Tensor) -> list[Any]:
+    """The vjp of `f` for tensors that it reads from outside, all else held fixed.
+
+    They may depend on each other, and what `f` computes with may depend on them. So while it runs, each stands at the
+    end of the graph of a copy, and the cotangents that arrive at the copies are the partial derivatives.
+    """
+    if not read:
+        return []
+    taped, edges = thread.modes.grad_enabled, [t._edge for t in read]
+    with enable_grad():
+        copies = [t.clone() if taped else t.detach().requires_grad_() for t in read]
+        try:
+            for t, copy in zip(read, copies, strict=True):
+                t._edge = edge_of(copy)
+            out = f()
+        finally:
+            for t, edge in zip(read, edges, strict=True):
+                t._edge = edge
+    of_out = w if out.dtype.is_complex else np.real(w)
+    return list(grad(out, copies, of_out, create_graph=taped, allow_unused=True))
 
 
 def pushed(f: Callable[..., Tensor], ps: Sequence[Tensor], ts: Sequence[Tensor | None]) -> Tensor:
@@ -121,12 +159,14 @@ class LinearEquation:
         product: called with `adjoint`, and Tensors x and the parameters; ``A x`` or ``A^H x``, recorded.
         adjoint: which of the two equations it is.
         columns: b may have any number of columns.
+        captured: how many of the parameters `product` reads by itself.
     """
 
     by: Callable[..., Array]
     product: Callable[..., Tensor]
     adjoint: bool = False
     columns: bool = False
+    captured: int = 0
 
     def solve(self, b: Array, *ps: Array) -> Array:
         """Solve with SciPy."""
