@@ -23,6 +23,7 @@ from ..autograd.grad_mode import enable_grad
 from ..autograd.node import edge_of
 from ..func.forward import jvp
 from ..func.reverse import vjp
+from ..ops.make.conversion import to
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
 from ..ops.shape.reshape import reshape
@@ -96,9 +97,7 @@ class Solution(Function):
             found = Solution.apply(equation, reshape(b, (b.shape[0], -1)), *ps[1:])
             return reshape(found, tuple(b.shape)), b.dim() - 1
         ps = tuple(p if d is None else movedim(p, d, 0) for p, d in zip(ps, dims, strict=True))
-        samples = (
-            [p if d is None else p[i] for p, d in zip(ps, dims, strict=True)] for i in range(info.batch_size)
-        )
+        samples = ([p if d is None else p[i] for p, d in zip(ps, dims, strict=True)] for i in range(info.batch_size))
         return stack([Solution.apply(equation, *sample) for sample in samples]), 0
 
 
@@ -160,6 +159,7 @@ class LinearEquation:
         adjoint: which of the two equations it is.
         columns: b may have any number of columns.
         captured: how many of the parameters `product` reads by itself.
+        mixed: `by` and `product` take arguments of several dtypes; otherwise they are converted to a common one.
     """
 
     by: Callable[..., Array]
@@ -167,6 +167,7 @@ class LinearEquation:
     adjoint: bool = False
     columns: bool = False
     captured: int = 0
+    mixed: bool = False
 
     def solve(self, b: Array, *ps: Array) -> Array:
         """Solve with SciPy."""
@@ -186,7 +187,14 @@ class LinearEquation:
 
     def __call__(self, b: Any, *ps: Any) -> Tensor:
         """The solution."""
-        return Solution.apply(self, floating(b), *map(floating, ps))
+        given = [floating(b), *map(floating, ps)]
+        return Solution.apply(self, *(given if self.mixed else alike(*given)))
 
 
-__all__ = ["Equation", "LinearEquation", "Solution", "pulled", "pushed"]
+def alike(*given: Tensor) -> list[Tensor]:
+    """Tensors of a common dtype."""
+    kind = np.result_type(*(t._data.dtype for t in given))
+    return [t if t._data.dtype == kind else to(t, kind) for t in given]
+
+
+__all__ = ["Equation", "LinearEquation", "Solution", "alike", "pulled", "pushed"]

@@ -50,7 +50,9 @@ def _checked_band(ab: Any, b: Any, rows: int | None, finite: bool) -> tuple[Tens
     if band.dim() != 2 or right.dim() not in (1, 2) or band.shape[1] != right.shape[0]:
         raise ValueError("shapes of ab and b are not compatible.")
     if rows is not None and band.shape[0] != rows:
-        raise ValueError(f"invalid values for the number of lower and upper diagonals: l+u+1 ({rows}) does not equal ab.shape[0] ({band.shape[0]})")
+        raise ValueError(
+            f"invalid values for the number of lower and upper diagonals: l+u+1 ({rows}) does not equal ab.shape[0] ({band.shape[0]})"
+        )
     return band, right
 
 

@@ -60,7 +60,10 @@ def _read(value: Any, finite: bool) -> Any:
 
 
 def _is_index(value: Any) -> bool:
-    return np.ndim(value) == 1 and getattr(np.asarray(0) if isinstance(value, Tensor) else value, "dtype", None) == np.int32
+    return (
+        np.ndim(value) == 1
+        and getattr(np.asarray(0) if isinstance(value, Tensor) else value, "dtype", None) == np.int32
+    )
 
 
 def _setting(name: str, argument: str, value: Any) -> Any:

@@ -21,6 +21,7 @@ from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating, tensor_of
 from ..mirror import mirrors
+from ..solutions import alike
 from .mapping import adjoint, mapped, square
 
 
@@ -60,8 +61,7 @@ class Primary(Function):
 
 def block(a: Tensor, e: Tensor) -> Tensor:
     """``[[a, e], [0, a]]``."""
-    kind = np.result_type(a._data.dtype, e._data.dtype)
-    a, e = (t if t._data.dtype == kind else t.to(kind) for t in (a, e))
+    a, e = alike(a, e)
     lower = np.concatenate([np.zeros_like(a), a], axis=-1)
     found: Tensor = np.concatenate([np.concatenate([a, e], axis=-1), lower], axis=-2)
     return found

@@ -202,9 +202,11 @@ def _made(format: str, arg1: Any, shape: Any, dtype: Any) -> SparseArray:
         numbers = np.arange(data.shape[0]) if data.dim() else np.zeros(0)
         rest = tuple(tuple(np.asarray(p) for p in places[0])) if len(places) == 1 else tuple(places)
         of_numbers = (numbers, rest) if len(places) == 1 else (numbers, *rest)
-        known = getattr(scipy.sparse, f"{format}_array")(
-            of_numbers, shape=shape
-        ) if len(places) == 2 else scipy.sparse.coo_array(of_numbers, shape=shape)
+        known = (
+            getattr(scipy.sparse, f"{format}_array")(of_numbers, shape=shape)
+            if len(places) == 2
+            else scipy.sparse.coo_array(of_numbers, shape=shape)
+        )
         coo = known.tocoo()
         indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
         values = on(pick_at, data, (coo.data.astype(np.int64),))

@@ -70,7 +70,7 @@ class Factors:
 
     def equation(self) -> LinearEquation:
         """The equation ``A x = b`` of b and the values."""
-        return LinearEquation(self.solve, functools.partial(product, self.pattern), columns=True)
+        return LinearEquation(self.solve, functools.partial(product, self.pattern), columns=True, mixed=True)
 
 
 def _system(where: str, A: Any) -> SparseArray:

@@ -119,9 +119,7 @@ class LinearOperator:
     def adjoint(self) -> LinearOperator:
         """The conjugate transpose."""
         by = {adjoint: lambda v, *ps, a=adjoint: self.product(a, v, *ps) for adjoint in (False, True)}
-        return LinearOperator(
-            self.shape[::-1], by[True], by[False], by[True], self._dtype, by[False], args=self.args
-        )
+        return LinearOperator(self.shape[::-1], by[True], by[False], by[True], self._dtype, by[False], args=self.args)
 
     @property
     def H(self) -> LinearOperator:  # noqa: N802 - SciPy's name
