@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from ... import errors
+from ...autograd.function import Function
 from ...linalg import eig as _eig
 from ...linalg import eigh as _eigh
 from ...linalg import eigvals as _eigvals
@@ -19,12 +20,44 @@ from ...linalg import pinv as _pinv
 from ...linalg import qr as _qr
 from ...linalg import svd as _svd
 from ...linalg import svdvals as _svdvals
-from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import array_of
+from ...ops.shape.axes import movedim
+from ...ops.shape.joining import stack
+from ...tensor.tensor import Tensor
+from ..array_nodes import array_of, tensor_of
 from .mapping import adjoint, completed, mapped, square
 
 _HOW = "pullback.linalg"
 _VECTORS = "vectors where values are distinct, up to signs (phases)"
+
+
+class _Order(Function):
+    """The order of columns in a QR decomposition with pivoting. It is constant while the matrix moves a little."""
+
+    @staticmethod
+    def forward(a: Tensor) -> Any:  # type: ignore[override]
+        """Ask SciPy."""
+        return tensor_of(scipy.linalg.qr(array_of(a), mode="r", pivoting=True)[-1].astype(np.int64))
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        """There is no derivative."""
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        """There is none."""
+        return None
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        """There is none."""
+        return None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, a: Tensor) -> Any:
+        """One order for each matrix."""
+        a = movedim(a, in_dims[0], 0)
+        return stack([_Order.apply(a[i]) for i in range(info.batch_size)]), 0
 
 
 @mapped(
@@ -47,8 +80,8 @@ def qr(a: Any, mode: Any, pivoting: Any) -> Any:
         raise ValueError(errors.message(f"qr: mode {mode!r} {kind}", expected="'full', 'economic' or 'r'"))
     order = ()
     if pivoting:
-        columns = scipy.linalg.qr(array_of(a.detach()), mode="r", pivoting=True)[-1]
-        a, order = a[:, columns], (wrap(columns),)
+        columns = _Order.apply(a)
+        a, order = np.take_along_axis(a, np.broadcast_to(columns[None, :], a.shape), 1), (columns,)
     if mode == "r":
         r = _qr(a).R
         rows = a.shape[-2] - r.shape[-2]

@@ -180,7 +180,7 @@ def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
     tensor([1., 1.], dtype=pullback.float64)
     """
     found = _lu_factor(a)
-    return found.LU, wrap(found.pivots._data - np.int32(1))
+    return found.LU, found.pivots - 1
 
 
 @mapped("lu_solve", "lu_and_piv b", derivative=_HOW)
@@ -195,8 +195,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Tensor:
     lu, b = alike(lu, b)
     if lu.shape[-2] != b.shape[0 if b.dim() == 1 else -2]:
         raise ValueError(f"Shapes of lu {tuple(lu.shape)} and b {tuple(b.shape)} are incompatible")
-    places = pivots._data if isinstance(pivots, Tensor) else np.asarray(pivots)
-    order = wrap((places + 1).astype(np.int32))
+    order = (pivots if isinstance(pivots, Tensor) else wrap(np.asarray(pivots, np.int32))) + 1
     if trans not in (0, 1, 2):
         raise ValueError("illegal value in 6th argument of internal getrs")
     flip = np.conj if trans == 1 else lambda x: x  # A^T x = b is A^H conj(x) = conj(b)

@@ -50,20 +50,18 @@ def mapped(name: str, data: str, *, derivative: str, limits: str = "") -> Callab
 
 
 def _read(value: Any, finite: bool) -> Any:
-    """An argument as a Tensor; a tuple's parts, for arguments such as ``lu_and_piv``."""
+    """An argument as a Tensor; the parts of a tuple such as ``lu_and_piv``, where flags and integers stay."""
     if value is None:
         return None
     if isinstance(value, tuple):
-        return tuple(v if isinstance(v, (bool, np.bool_)) or _is_index(v) else _read(v, finite) for v in value)
+        return tuple(v if _is_index(v) else _read(v, finite) for v in value)
     t = floating(value)
     return checked(t) if finite else t
 
 
 def _is_index(value: Any) -> bool:
-    return (
-        np.ndim(value) == 1
-        and getattr(np.asarray(0) if isinstance(value, Tensor) else value, "dtype", None) == np.int32
-    )
+    dtype = value._data.dtype if isinstance(value, Tensor) else np.asarray(value).dtype
+    return dtype in (np.bool_, np.int32)
 
 
 def _setting(name: str, argument: str, value: Any) -> Any:

@@ -128,8 +128,8 @@ def companion(a: Any) -> Tensor:
     tensor([[-2., -3.],
             [ 1.,  0.]], dtype=pullback.float64)
     """
-    if a.shape[-1] < 2 or bool(np.any(a.detach()._data[..., 0] == 0)):
-        scipy.linalg.companion(a.detach()._data)  # which says what is wrong
+    if type(a._data) is np.ndarray:
+        scipy.linalg.companion(a._data)  # raises what SciPy raises
     n = a.shape[-1] - 1
     first = -a[..., 1:] / a[..., :1]
     rest = np.broadcast_to(np.eye(n - 1, n, dtype=a._data.dtype), (*a.shape[:-1], n - 1, n))

@@ -20,7 +20,7 @@ from ...ops.shape.reshape import reshape
 from ...ops.sparse.coo import SparseTensor, coalesced, in_layout, sparse_at
 from ...ops.sparse.pattern import Pattern, _sampled_mm, _sparse_mm, sparse_coo, sparse_csc, sparse_csr
 from ...table.calls import on
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Tensor
 from ..array_nodes import Array, as_tensor, floating
 from ..mirror import mirrors
 
@@ -65,7 +65,7 @@ class SparseArray:
         """The transpose."""
         turned = Pattern(self.pattern.indices[::-1], self.shape[::-1], False)
         format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
-        return _sorted(self.data, turned, format)
+        return by_rows(self.data, turned, format)
 
     def transpose(self) -> SparseArray:
         """The transpose."""
@@ -119,7 +119,7 @@ class SparseArray:
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes: {self.shape} and {other.shape}")
         both = np.concatenate([self.pattern.indices, other.pattern.indices], axis=1)
-        return _sorted(np.concatenate([self.data, other.data]), Pattern(both, self.shape, False), self.format)
+        return by_rows(np.concatenate([self.data, other.data]), Pattern(both, self.shape, False), self.format)
 
     __radd__ = __add__
 
@@ -134,7 +134,7 @@ class SparseArray:
         return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.data!r}>"
 
 
-def _sorted(data: Tensor, pattern: Pattern, format: str) -> SparseArray:
+def by_rows(data: Tensor, pattern: Pattern, format: str) -> SparseArray:
     """The matrix with its places sorted by rows, and the values at one place summed."""
     unique, first, inverse = pattern.unique()
     if unique is pattern:
@@ -175,7 +175,7 @@ def sparse(where: str, A: Any) -> SparseArray:
         coo = scipy.sparse.coo_array(A)
         indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
         format = A.format if A.format in _LAYOUTS else "csr"
-        return _sorted(floating(coo.data), Pattern(indices, coo.shape, False), format)
+        return by_rows(floating(coo.data), Pattern(indices, coo.shape, False), format)
     dense = floating(A)
     if dense.dim() != 2:
         raise ValueError(errors.message(where, expected="a matrix", found=f"an array of shape {tuple(dense.shape)}"))
@@ -210,7 +210,7 @@ def _made(format: str, arg1: Any, shape: Any, dtype: Any) -> SparseArray:
         coo = known.tocoo()
         indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
         values = on(pick_at, data, (coo.data.astype(np.int64),))
-        return _sorted(_typed(values, dtype), Pattern(indices, coo.shape, False), format)
+        return by_rows(_typed(values, dtype), Pattern(indices, coo.shape, False), format)
     if isinstance(arg1, tuple):  # a shape: no values
         plain = getattr(scipy.sparse, f"{format}_array")(arg1, dtype=dtype or float)
         return sparse(f"{format}_array", plain)
@@ -316,7 +316,7 @@ def diags_array(
     kind = np.result_type(*(p._data.dtype for p in parts)) if dtype is None else np.dtype(dtype)
     values = cat([to(p, kind) for p in parts])
     picked = on(pick_at, values, (places.data.astype(np.int64) - 1,))
-    return _sorted(picked, Pattern(indices, places.shape, False), _format(format))
+    return by_rows(picked, Pattern(indices, places.shape, False), _format(format))
 
 
 @mirrors("sparse.eye_array", derivative="a constant")
@@ -342,6 +342,7 @@ def _format(format: Any) -> str:
 
 __all__ = [
     "SparseArray",
+    "by_rows",
     "coo_array",
     "csc_array",
     "csr_array",
@@ -351,5 +352,4 @@ __all__ = [
     "product",
     "sampled",
     "sparse",
-    "wrap",
 ]
