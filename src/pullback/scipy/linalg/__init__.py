@@ -136,7 +136,7 @@ refuse(
         **dict.fromkeys(
             ("null_space", "orth"), "a basis of a space is not unique; the projection on it is: use pinv(A) @ A"
         ),
-        "ldl": "with pivoting by blocks the factors jump with the matrix; use cholesky, lu or pullback.linalg.ldl_factor",
+        "ldl": "with pivoting by blocks the factors jump with the matrix; use cholesky or lu",
         "cossin": "its bases are not unique; use svd",
         "matrix_balance": "the scales are powers of 2, which are piecewise constant",
         "bandwidth": "it counts diagonals",

@@ -1,4 +1,4 @@
-"""Banded systems. A band is a sparse matrix: its places are known from its shape, and its values are picked from `ab`."""
+"""Banded systems. A band is a sparse matrix: its shape says where the places are, and values are picked from `ab`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def _checked_band(ab: Any, b: Any, rows: int | None, finite: bool) -> tuple[Tens
         raise ValueError("shapes of ab and b are not compatible.")
     if rows is not None and band.shape[0] != rows:
         raise ValueError(
-            f"invalid values for the number of lower and upper diagonals: l+u+1 ({rows}) does not equal ab.shape[0] ({band.shape[0]})"
+            "invalid values for the number of lower and upper diagonals: "
+            f"l+u+1 ({rows}) does not equal ab.shape[0] ({band.shape[0]})"
         )
     return band, right
 
@@ -104,8 +105,8 @@ def solveh_banded(
 ) -> Tensor:
     """The solution of ``A x = b`` for a banded Hermitian positive definite A, given by one half of its diagonals.
 
-    ab: ``ab[u + i - j, j] = A[i, j]`` for ``i <= j``, or with `lower` ``ab[i - j, j] = A[i, j]`` for ``i >= j``. A value
-    off the main diagonal stands for two elements, and its gradient counts both.
+    ab: ``ab[u + i - j, j] = A[i, j]`` for ``i <= j``, or with `lower` ``ab[i - j, j] = A[i, j]`` for ``i >= j``. A
+    value off the main diagonal stands for two elements, and its gradient counts both.
 
     >>> from pullback.scipy.linalg import solveh_banded
     >>> solveh_banded([[0.0, 1.0], [2.0, 2.0]], [3.0, 3.0])

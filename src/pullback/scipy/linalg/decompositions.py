@@ -115,6 +115,11 @@ def svdvals(a: Any) -> Tensor:
 _TYPES = {1: "A v = w B v", 2: "A B v = w v", 3: "B A v = w v"}
 
 
+def _divided(factor: Tensor, x: Tensor) -> Tensor:
+    found: Tensor = np.linalg.solve(factor, x)
+    return found
+
+
 def _hermitian(a: Tensor, b: Any, lower: Any, type: Any, values_only: bool) -> tuple[Tensor, Any]:
     """All eigenvalues and eigenvectors of a problem with a Hermitian A and a positive definite B, by Cholesky."""
     a = completed(a, bool(lower))
@@ -123,10 +128,7 @@ def _hermitian(a: Tensor, b: Any, lower: Any, type: Any, values_only: bool) -> t
     if type not in _TYPES:
         raise ValueError(f'"type" keyword only accepts 1, 2, and 3, not {type}')
     factor = np.linalg.cholesky(completed(square("eigh", b), bool(lower)))
-    if type == 1:
-        half = np.linalg.solve(factor, adjoint(np.linalg.solve(factor, a)))
-    else:
-        half = adjoint(factor) @ a @ factor
+    half = _divided(factor, adjoint(_divided(factor, a))) if type == 1 else adjoint(factor) @ a @ factor
     half = (half + adjoint(half)) / 2  # type: ignore[operator]
     if values_only:
         return _eigvalsh(half), None
@@ -277,7 +279,7 @@ def polar(a: Any, side: Any) -> tuple[Tensor, Tensor]:
     derivative="through the singular value decomposition",
     limits="distinct singular values",
 )
-def orthogonal_procrustes(A: Any, B: Any) -> tuple[Tensor, Tensor]:  # noqa: N803
+def orthogonal_procrustes(A: Any, B: Any) -> tuple[Tensor, Tensor]:
     """The orthogonal R that makes the norm of ``A R - B`` least, and the sum of the singular values of ``A^H B``.
 
     >>> from pullback.scipy.linalg import orthogonal_procrustes

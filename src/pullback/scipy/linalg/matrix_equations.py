@@ -122,7 +122,7 @@ class Riccati:
 
     def _gain(self, x: Any, ps: Any) -> tuple[Any, Any]:
         """The gain K, and the factor that it has in the residual."""
-        a, b, q, r, e, s = self._named(ps)
+        a, b, _, r, e, s = self._named(ps)
         bx = adjoint(b) @ x
         right = bx @ a if self.discrete else bx if e is None else bx @ e
         right = right if s is None else right + adjoint(s)

@@ -84,7 +84,7 @@ def _plain(name: str) -> Callable[[Array], Array]:
 def _matrix_function(name: str, what: str, limits: str = "") -> Callable[..., Any]:
     f = _plain(name)
 
-    def body(A: Any) -> Tensor:  # noqa: N803 - SciPy's name
+    def body(A: Any) -> Tensor:
         return Primary.apply(f, square(name, A))
 
     body.__doc__ = f"{what} Its derivative is a block of ``f([[A, E], [0, A]])``; arguments and errors are SciPy's."
@@ -104,7 +104,7 @@ signm = _matrix_function("signm", "The sign of a matrix: the sign of the real pa
 
 
 @mapped("expm", "A", derivative="block matrix ``f([[A, E], [0, A]])``")
-def expm(A: Any) -> Tensor:  # noqa: N803
+def expm(A: Any) -> Tensor:
     """The exponential of square matrices; the last two axes are those of the matrices.
 
     >>> import pullback
@@ -119,7 +119,7 @@ def expm(A: Any) -> Tensor:  # noqa: N803
 
 
 @mapped("fractional_matrix_power", "A", derivative=_HOW, limits=f"none in t; {_OFF}")
-def fractional_matrix_power(A: Any, t: Any) -> Tensor:  # noqa: N803
+def fractional_matrix_power(A: Any, t: Any) -> Tensor:
     """The power t of a matrix, for a real number t.
 
     >>> from pullback.scipy.linalg import fractional_matrix_power

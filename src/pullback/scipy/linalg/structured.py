@@ -187,7 +187,9 @@ def solve_circulant(c: Any, b: Any, singular: Any, tol: Any, caxis: Any, baxis: 
     tensor([1., 1.], dtype=pullback.float64)
     """
     if singular not in ("raise", "lstsq"):
-        raise ValueError(errors.message("solve_circulant: singular", expected="'raise' or 'lstsq'", found=repr(singular)))
+        raise ValueError(
+            errors.message("solve_circulant: singular", expected="'raise' or 'lstsq'", found=repr(singular))
+        )
     n = c.shape[caxis]
     if n != b.shape[baxis]:
         raise ValueError(f"Shapes of c {tuple(c.shape)} and b {tuple(b.shape)} are incompatible")

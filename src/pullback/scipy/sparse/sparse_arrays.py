@@ -6,6 +6,7 @@ the values, so gradients exist at the nonzeros alone, and values of a transform 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -200,13 +201,10 @@ def _made(format: str, arg1: Any, shape: Any, dtype: Any) -> SparseArray:
         data = as_tensor(arg1[0])
         places = [p._data if isinstance(p, Tensor) else p for p in arg1[1:]]
         numbers = np.arange(data.shape[0]) if data.dim() else np.zeros(0)
-        rest = tuple(tuple(np.asarray(p) for p in places[0])) if len(places) == 1 else tuple(places)
-        of_numbers = (numbers, rest) if len(places) == 1 else (numbers, *rest)
-        known = (
-            getattr(scipy.sparse, f"{format}_array")(of_numbers, shape=shape)
-            if len(places) == 2
-            else scipy.sparse.coo_array(of_numbers, shape=shape)
-        )
+        if len(places) == 1:  # SciPy's other formats would add the numbers of duplicates
+            known = scipy.sparse.coo_array((numbers, tuple(np.asarray(p) for p in places[0])), shape=shape)
+        else:
+            known = getattr(scipy.sparse, f"{format}_array")((numbers, *places), shape=shape)
         coo = known.tocoo()
         indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
         values = on(pick_at, data, (coo.data.astype(np.int64),))
@@ -309,7 +307,7 @@ def diags_array(
         diagonals = [diagonals] if single else diagonals
     parts: Sequence[Tensor] = [np.atleast_1d(floating(d)) for d in diagonals]
     starts = np.cumsum([0, *(p.shape[0] for p in parts)])
-    numbered = [np.arange(a, b, dtype=float) + 1 for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    numbered = [np.arange(a, b, dtype=float) + 1 for a, b in itertools.pairwise(starts)]
     places = scipy.sparse.diags_array(numbered, offsets=np.atleast_1d(offsets), shape=shape).tocoo()
     places.eliminate_zeros()
     indices = np.stack([places.coords[0], places.coords[1]]).astype(np.int64)

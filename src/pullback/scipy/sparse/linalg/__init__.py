@@ -1,11 +1,12 @@
 """scipy.sparse.linalg with derivatives: solvers, eigenpairs, exponentials."""
 
 from ...mirror import home, refuse
-from .direct import SuperLU, factorized, splu, spsolve
+from .direct import SuperLU, factorized, splu, spsolve, spsolve_triangular
 from .eigenpairs import eigs, eigsh, svds
 from .exponential import expm_multiply
 from .krylov import bicgstab, cg, gmres
 from .linear_operator import LinearOperator
+from .sparse_norms import norm
 
 __all__ = [
     "LinearOperator",
@@ -17,8 +18,10 @@ __all__ = [
     "expm_multiply",
     "factorized",
     "gmres",
+    "norm",
     "splu",
     "spsolve",
+    "spsolve_triangular",
     "svds",
 ]
 

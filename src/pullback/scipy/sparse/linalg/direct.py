@@ -16,12 +16,14 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from .... import errors
+from ....ops.index.subscripts import pick_at
 from ....ops.sparse.coo import SparseTensor
 from ....ops.sparse.pattern import Pattern
+from ....table.calls import on
 from ....tensor.tensor import Tensor
 from ...array_nodes import Array, floating
-from ...solutions import LinearEquation
 from ...mirror import mirrors
+from ...solutions import LinearEquation
 from ...user_functions import plain_setting
 from ..sparse_arrays import SparseArray, product, sparse
 
@@ -143,8 +145,8 @@ def splu(
 ) -> SuperLU:
     """The LU factorisation of a sparse matrix: an object whose ``solve(b)`` solves ``A x = b``.
 
-    Its arguments are SciPy's; A may be any matrix that `spsolve` takes. Each right-hand side and all its derivatives use
-    the one factorisation.
+    Its arguments are SciPy's; A may be any matrix that `spsolve` takes. Each right-hand side and all its derivatives
+    use the one factorisation.
 
     >>> import pullback
     >>> from pullback.scipy.sparse import csr_array
@@ -214,4 +216,42 @@ def factorized(A: Any) -> Callable[[Any], Tensor]:
     return SuperLU(_system("factorized", A)).solve
 
 
-__all__ = ["Factors", "SuperLU", "factorized", "right_side", "splu", "spsolve"]
+@mirrors("sparse.linalg.spsolve_triangular", derivative="adjoint triangular system; values' gradient at the nonzeros")
+def spsolve_triangular(
+    A: Any,
+    b: Any,
+    lower: bool = True,
+    overwrite_A: bool = False,
+    overwrite_b: bool = False,
+    unit_diagonal: bool = False,
+) -> Tensor:
+    """The solution of ``A x = b`` for a sparse triangular A, of which only the triangle is read.
+
+    >>> import pullback
+    >>> from pullback.scipy.sparse import csr_array
+    >>> from pullback.scipy.sparse.linalg import spsolve_triangular
+    >>> spsolve_triangular(csr_array(pullback.tensor([[2.0, 0.0], [1.0, 4.0]])), pullback.tensor([2.0, 5.0]))
+    tensor([1., 1.])
+    """
+    lower, unit = plain_setting("spsolve_triangular", lower=lower, unit_diagonal=unit_diagonal)
+    matrix = _system("spsolve_triangular", A)
+    right = right_side("spsolve_triangular", matrix.shape[0], b)
+    rows, columns = matrix.pattern.indices
+    (kept,) = np.nonzero((rows > columns if lower else rows < columns) | ((rows == columns) & (not unit)))
+    inside = Pattern(matrix.pattern.indices[:, kept], matrix.shape, True)
+
+    def by(adjoint: bool, b: Array, values: Array) -> Array:
+        found = inside.matrix(values)
+        found = found.conj().T.tocsr() if adjoint else found
+        return scipy.sparse.linalg.spsolve_triangular(  # type: ignore[no-any-return]
+            found, b, bool(lower) is not adjoint, unit_diagonal=bool(unit)
+        )
+
+    def times(adjoint: bool, x: Tensor, values: Tensor) -> Tensor:
+        found = product(inside, adjoint, x, values)
+        return found + x if unit else found
+
+    return LinearEquation(by, times, columns=True)(right, on(pick_at, matrix.data, (kept,)))
+
+
+__all__ = ["Factors", "SuperLU", "factorized", "right_side", "splu", "spsolve", "spsolve_triangular"]

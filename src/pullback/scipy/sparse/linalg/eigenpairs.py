@@ -213,9 +213,7 @@ def _fitted(g: Tensor, like: Tensor) -> Tensor:
 def _matrix(where: str, A: Any) -> SparseArray:
     if isinstance(A, (LinearOperator, scipy.sparse.linalg.LinearOperator)):
         raise TypeError(
-            errors.message(
-                where, expected="a matrix, whose values the bordered systems need", found="a LinearOperator"
-            )
+            errors.message(where, expected="a matrix, whose values the bordered systems need", found="a LinearOperator")
         )
     return sparse(where, A)
 
@@ -264,8 +262,9 @@ def eigsh(
 ) -> Any:
     """k eigenvalues and eigenvectors ``(w, v)`` of a Hermitian matrix, or of ``A v = w M v``; w without vectors.
 
-    The eigenvalues are in ascending order. Its arguments are SciPy's. A and M are sparse or dense matrices with values that may require grad; their gradient is
-    Hermitian, at the nonzeros. All others are settings. Without `rng` and `v0` the start vector is the same each time.
+    The eigenvalues are in ascending order. Its arguments are SciPy's. A and M are sparse or dense matrices with values
+    that may require grad; their gradient is Hermitian, at the nonzeros. All others are settings. Without `rng` and `v0`
+    the start vector is the same each time.
 
     The derivative of an eigenvalue is ``v^H (dA - w dM) v``, that of a vector solves a bordered system.
 

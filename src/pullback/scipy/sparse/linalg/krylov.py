@@ -17,8 +17,8 @@ import scipy.sparse.linalg
 from .... import errors
 from ....tensor.tensor import Tensor, wrap
 from ...array_nodes import Array, floating
-from ...solutions import LinearEquation
 from ...mirror import mirrors
+from ...solutions import LinearEquation
 from ...user_functions import plain_setting
 from .linear_operator import Operand, operand, setting
 
