@@ -160,6 +160,7 @@ class LinearEquation:
         columns: b may have any number of columns.
         captured: how many of the parameters `product` reads by itself.
         mixed: `by` and `product` take arguments of several dtypes; otherwise they are converted to a common one.
+        double: SciPy computes in double precision whatever it gets, so they are converted to that first.
     """
 
     by: Callable[..., Array]
@@ -168,6 +169,7 @@ class LinearEquation:
     columns: bool = False
     captured: int = 0
     mixed: bool = False
+    double: bool = False
 
     def solve(self, b: Array, *ps: Array) -> Array:
         """Solve with SciPy."""
@@ -188,6 +190,8 @@ class LinearEquation:
     def __call__(self, b: Any, *ps: Any) -> Tensor:
         """The solution."""
         given = [floating(b), *map(floating, ps)]
+        if self.double:
+            given = [to(t, np.result_type(t._data.dtype, np.float64)) for t in given]
         return Solution.apply(self, *(given if self.mixed else alike(*given)))
 
 

@@ -119,7 +119,12 @@ def lstsq(a: Any, b: Any, cond: Any) -> tuple[Tensor, Tensor, int, Tensor]:
     if b.dim() == 1 and rest.numel():
         rest = rest.reshape(())
     rank = found.rank
-    return found.solution, rest, int(rank.item()) if rank.numel() == 1 else rank, found.singular_values
+    return (
+        found.solution,
+        rest,
+        int(rank.item()) if type(rank._data) is np.ndarray and rank.numel() == 1 else rank,
+        found.singular_values,
+    )
 
 
 # Factorisations -------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, floating
 from ..mirror import mirrors
 from ..solutions import LinearEquation, Solution, alike
@@ -41,6 +41,7 @@ def _discrete(method: Any) -> LinearEquation:
     return LinearEquation(
         by=lambda turned, q, a: scipy.linalg.solve_discrete_lyapunov(_h(a) if turned else a, q, method),
         product=lambda turned, x, a: x - (adjoint(a) @ x @ a if turned else a @ x @ adjoint(a)),
+        double=True,
     )
 
 
@@ -157,8 +158,8 @@ class Riccati:
 def _riccati(discrete: bool, a: Any, b: Any, q: Any, r: Any, e: Any, s: Any, balanced: Any) -> Tensor:
     (balanced,) = plain_setting("Riccati's equation", balanced=balanced)
     equation = Riccati(discrete, e is not None, s is not None, bool(balanced))
-    given = alike(*(floating(p) for p in (a, b, q, r, e, s) if p is not None))
-    return Solution.apply(equation, *given)
+    given = alike(wrap(np.zeros(0)), *(floating(p) for p in (a, b, q, r, e, s) if p is not None))  # double, as SciPy
+    return Solution.apply(equation, *given[1:])
 
 
 @mirrors("linalg.solve_continuous_are", derivative="Lyapunov equation of the closed loop")

@@ -22,7 +22,7 @@ from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating, tensor_of
 from ..mirror import mirrors
 from ..solutions import alike
-from .mapping import adjoint, mapped, square
+from .mapping import adjoint, mapped
 
 
 class Primary(Function):
@@ -59,6 +59,16 @@ class Primary(Function):
         return stack([Primary.apply(f, a[i]) for i in range(info.batch_size)]), 0
 
 
+def _square(name: str, a: Tensor) -> Tensor:
+    """The tensor; SciPy's own error if it is not made of square matrices."""
+    if a.dim() < 2 or a.shape[-1] != a.shape[-2]:
+        zeros = np.zeros(tuple(a.shape))
+        arguments = {"expm_frechet": (zeros, zeros), "fractional_matrix_power": (zeros, 0.5)}.get(name, (zeros,))
+        getattr(scipy.linalg, name)(*arguments)
+        raise ValueError(f"{name}: expected a square matrix, found an array of shape {tuple(a.shape)}")
+    return a
+
+
 def block(a: Tensor, e: Tensor) -> Tensor:
     """``[[a, e], [0, a]]``."""
     a, e = alike(a, e)
@@ -85,7 +95,7 @@ def _matrix_function(name: str, what: str, limits: str = "") -> Callable[..., An
     f = _plain(name)
 
     def body(A: Any) -> Tensor:
-        return Primary.apply(f, square(name, A))
+        return Primary.apply(f, _square(name, A))
 
     body.__doc__ = f"{what} Its derivative is a block of ``f([[A, E], [0, A]])``; arguments and errors are SciPy's."
     return mapped(name, "A", derivative=_HOW, limits=limits)(body)
@@ -115,7 +125,7 @@ def expm(A: Any) -> Tensor:
     tensor([[1.5000, 1.0000],
             [2.1667, 1.5000]])
     """
-    return matrix_exp(square("expm", A))  # type: ignore[no-any-return]
+    return matrix_exp(_square("expm", A))  # type: ignore[no-any-return]
 
 
 @mapped("fractional_matrix_power", "A", derivative=_HOW, limits=f"none in t; {_OFF}")
@@ -127,7 +137,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Tensor:
     tensor([[2., 0.],
             [0., 3.]], dtype=pullback.float64)
     """
-    return Primary.apply(lambda a: scipy.linalg.fractional_matrix_power(a, t), square("fractional_matrix_power", A))
+    return Primary.apply(lambda a: scipy.linalg.fractional_matrix_power(a, t), _square("fractional_matrix_power", A))
 
 
 @mirrors("linalg.expm_frechet", derivative="block of `expm`")
@@ -144,7 +154,7 @@ def expm_frechet(
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(errors.message("expm_frechet: method", expected="'SPS' or 'blockEnlarge'", found=repr(method)))
-    a, e = square("expm_frechet", floating(A)), square("expm_frechet", floating(E))
+    a, e = _square("expm_frechet", floating(A)), _square("expm_frechet", floating(E))
     if a.shape != e.shape:
         raise ValueError("expected A and E to be the same shape")
     n, found = a.shape[-1], matrix_exp(block(a, e))

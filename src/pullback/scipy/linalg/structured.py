@@ -16,7 +16,7 @@ from ...ops.index.subscripts import pick_at
 from ...ops.shape.joining import cat
 from ...ops.shape.reshape import reshape
 from ...table.calls import on
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, floating
 from ..mirror import mirrors
 from ..solutions import LinearEquation, alike
@@ -155,6 +155,7 @@ _TOEPLITZ = LinearEquation(
     by=lambda turned, b, c, r: scipy.linalg.solve_toeplitz(_first(c, r, turned), b),
     product=lambda turned, x, c, r: _times(turned, placed(scipy.linalg.toeplitz, c, r), x),
     columns=True,
+    double=True,
 )
 
 
@@ -220,8 +221,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: i
         raise ValueError(
             f"incompatible shapes for matrix multiplication: {(c.numel(), r.numel())} and {tuple(right.shape)}"
         )
-    a = placed(scipy.linalg.toeplitz, c, r)
-    a, right = alike(a, right)
+    a, right, _ = alike(placed(scipy.linalg.toeplitz, c, r), right, wrap(np.zeros(0)))  # double, as SciPy
     return a @ right  # type: ignore[no-any-return]
 
 

@@ -20,7 +20,7 @@ from ...mirror import mirrors
 from ...user_functions import plain_setting
 from ..sparse_arrays import SparseArray, product, sparse
 
-_DEGREES = {5: 0.13, 10: 1.0, 15: 2.2, 20: 3.6, 25: 4.9, 30: 6.3, 35: 7.7, 40: 9.1, 45: 11.0, 50: 12.0, 55: 13.0}
+_DEGREES = {5: 0.0024, 10: 0.14, 15: 0.64, 20: 1.4, 25: 2.4, 30: 3.5, 35: 4.7, 40: 6.0, 45: 7.2, 50: 8.5, 55: 9.8}
 """The largest norm for which Taylor's polynomial of a degree is exact in float64 (their table 3.1, rounded down)."""
 
 
