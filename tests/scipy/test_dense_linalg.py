@@ -29,7 +29,11 @@ def moduli(pair: Any) -> Any:
 
 
 def draw(shape: Any, kind: str, number: int, complex_: bool) -> np.ndarray[Any, Any]:
-    """An argument. kind: "p" positive definite, "d" with a dominant diagonal, "h" half of that, "s" small, "f" a dominant first number."""
+    """An argument.
+
+    kind: "p" positive definite, "h" half of that, "d" with a dominant diagonal, "s" small, "f" with a dominant first
+    number.
+    """
     rng = np.random.default_rng(number)
     a = rng.standard_normal(shape)
     if complex_:

@@ -23,6 +23,7 @@ from ...user_functions import plain_setting
 from .linear_operator import Operand, operand, setting
 
 _HERMITIAN = ("cg", "minres")
+_RESTARTS = 4  # how often a solver that breaks down may start
 
 
 @dataclass
@@ -40,19 +41,29 @@ class Iteration:
 
     def by(self, adjoint: bool, b: Array, *ps: Array) -> Array:
         """Solve with the matrix, or with its conjugate transpose."""
+        # SciPy's tests for a breakdown are absolute, and cotangents may be small. A power of 2 changes no digit.
+        scale = 2.0 ** np.round(np.log2(np.linalg.norm(b) or 1.0)) if np.isfinite(b).all() else 1.0
         M, known = self.preconditioner, dict(self.settings)
+        known["atol"] = known.get("atol", 0.0) / scale
         if M is not None:
             M = scipy.sparse.linalg.aslinearoperator(M)
             known["M"] = M.H if adjoint and self.name not in _HERMITIAN else M
         if not adjoint:
-            known |= {"x0": self.start, "callback": self.callback}
+            known["x0"] = None if self.start is None else np.asarray(self.start) / scale
+            known["callback"] = _as_tensors(self.callback, scale)
         A = self.of.plain(adjoint and self.name not in _HERMITIAN, *ps)
-        x, info = getattr(scipy.sparse.linalg, self.name)(A, b, **known)
+        right, rng = (b / scale).astype(b.dtype), np.random.default_rng(0)
+        for _ in range(_RESTARTS):
+            x, info = getattr(scipy.sparse.linalg, self.name)(A, right, **known)
+            if info >= 0:
+                break
+            # a breakdown, as of a sparse matrix and a unit vector: start elsewhere
+            known["x0"] = rng.standard_normal(len(b)).astype(b.dtype)
         self.info = max(self.info, info, key=abs)
         if info:
             self._failed(adjoint, info)
             x = np.full_like(x, np.nan)
-        found: Array = x
+        found: Array = (x * scale).astype(x.dtype)
         return found
 
     def _failed(self, adjoint: bool, info: int) -> None:
@@ -68,11 +79,11 @@ class Iteration:
         )
 
 
-def _as_tensors(callback: Any) -> Any:
+def _as_tensors(callback: Any, scale: float) -> Any:
     """A callback that gets Tensors for arrays."""
     if callback is None:
         return None
-    return lambda v: callback(wrap(np.array(v)) if isinstance(v, np.ndarray) else v)
+    return lambda v: callback(wrap(v * scale) if isinstance(v, np.ndarray) else v)
 
 
 def _iterated(
@@ -90,9 +101,11 @@ def _iterated(
     if right.dim() != 1 or right.shape[0] != of.shape[0]:
         raise ValueError(f"shapes of A {of.shape} and b {tuple(right.shape)} are incompatible")
     (start,) = plain_setting(name, x0=x0)
-    run = Iteration(name, of, known, start, setting(name, "M", M), _as_tensors(callback), on_failure)
+    run = Iteration(name, of, known, start, setting(name, "M", M), callback, on_failure)
     equation = LinearEquation(run.by, of.product, captured=of.captured, mixed=True)
-    return equation(right, *of.ps), run.info
+    x = equation(right, *of.ps)
+    run.start = run.callback = None  # they belong to this system, and not to those of its derivatives
+    return x, run.info
 
 
 _HOW = "adjoint system by the same solver, with A^H and M^H"
