@@ -57,7 +57,7 @@ class Solution(Function):
     """The solution of an equation as a function of its parameters."""
 
     @staticmethod
-    def forward(equation: Equation, *ps: Tensor) -> Any:  # type: ignore[override]
+    def forward(equation: Equation, *ps: Tensor) -> Any:
         """Solve it."""
         return tensor_of(equation.solve(*map(array_of, ps)))
 
@@ -195,7 +195,7 @@ class LinearEquation:
         return Solution.apply(self, *(given if self.mixed else alike(*given)))
 
 
-def alike(*given: Tensor) -> list[Tensor]:
+def alike(*given: Any) -> list[Any]:
     """Tensors of a common dtype."""
     kind = np.result_type(*(t._data.dtype for t in given))
     return [t if t._data.dtype == kind else to(t, kind) for t in given]

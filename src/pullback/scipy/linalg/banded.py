@@ -33,7 +33,7 @@ class Band:
 
     def values(self, ab: Tensor) -> Tensor:
         """The values of the matrix, row by row."""
-        return on(pick_at, ab, self.stored)  # type: ignore[no-any-return]
+        return on(pick_at, ab, self.stored)
 
     def turned(self, ab: Array) -> Array:
         """The band of the conjugate transpose."""
@@ -85,8 +85,8 @@ def solve_banded(
 
     def by(adjoint: bool, b: Array, ab: Array) -> Array:
         if adjoint:
-            return scipy.linalg.solve_banded((up, low), places.turned(ab), b)  # type: ignore[no-any-return]
-        return scipy.linalg.solve_banded((low, up), ab, b)  # type: ignore[no-any-return]
+            return scipy.linalg.solve_banded((up, low), places.turned(ab), b)
+        return scipy.linalg.solve_banded((low, up), ab, b)
 
     def times(adjoint: bool, x: Tensor, ab: Tensor) -> Tensor:
         return product(places.pattern, adjoint, x, places.values(ab))
@@ -122,7 +122,7 @@ def solveh_banded(
     stored = tuple(p[off] for p in half.stored)
 
     def by(adjoint: bool, b: Array, ab: Array) -> Array:
-        return scipy.linalg.solveh_banded(ab, b, lower=lower)  # type: ignore[no-any-return]
+        return scipy.linalg.solveh_banded(ab, b, lower=lower)
 
     def times(adjoint: bool, x: Tensor, ab: Tensor) -> Tensor:
         beside = on(pick_at, ab, stored)

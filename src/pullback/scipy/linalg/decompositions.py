@@ -34,7 +34,7 @@ class _Order(Function):
     """The order of columns in a QR decomposition with pivoting. It is constant while the matrix moves a little."""
 
     @staticmethod
-    def forward(a: Tensor) -> Any:  # type: ignore[override]
+    def forward(a: Tensor) -> Any:
         """Ask SciPy."""
         return tensor_of(scipy.linalg.qr(array_of(a), mode="r", pivoting=True)[-1].astype(np.int64))
 
@@ -78,7 +78,7 @@ def qr(a: Any, mode: Any, pivoting: Any) -> Any:
     if mode not in ("full", "economic", "r"):
         kind = "is not here" if mode == "raw" else "is unknown"
         raise ValueError(errors.message(f"qr: mode {mode!r} {kind}", expected="'full', 'economic' or 'r'"))
-    order = ()
+    order: tuple[Any, ...] = ()
     if pivoting:
         columns = _Order.apply(a)
         a, order = np.take_along_axis(a, np.broadcast_to(columns[None, :], a.shape), 1), (columns,)
@@ -102,34 +102,33 @@ def svd(a: Any, full_matrices: Any, compute_uv: Any) -> Any:
 
 
 @mapped("svdvals", "a", derivative=_HOW)
-def svdvals(a: Any) -> Tensor:
+def svdvals(a: Any) -> Any:
     """The singular values, descending.
 
     >>> from pullback.scipy.linalg import svdvals
     >>> svdvals([[0.0, 3.0], [2.0, 0.0]]).float()
     tensor([3., 2.])
     """
-    return _svdvals(a)  # type: ignore[no-any-return]
+    return _svdvals(a)
 
 
 _TYPES = {1: "A v = w B v", 2: "A B v = w v", 3: "B A v = w v"}
 
 
-def _divided(factor: Tensor, x: Tensor) -> Tensor:
-    found: Tensor = np.linalg.solve(factor, x)
-    return found
+def _divided(factor: Any, x: Any) -> Any:
+    return np.linalg.solve(factor, x)
 
 
-def _hermitian(a: Tensor, b: Any, lower: Any, type: Any, values_only: bool) -> tuple[Tensor, Any]:
+def _hermitian(a: Any, b: Any, lower: Any, type: Any, values_only: bool) -> tuple[Any, Any]:
     """All eigenvalues and eigenvectors of a problem with a Hermitian A and a positive definite B, by Cholesky."""
     a = completed(a, bool(lower))
     if b is None:
-        return (_eigvalsh(a), None) if values_only else tuple(_eigh(a))  # type: ignore[return-value]
+        return (_eigvalsh(a), None) if values_only else tuple(_eigh(a))
     if type not in _TYPES:
         raise ValueError(f'"type" keyword only accepts 1, 2, and 3, not {type}')
-    factor = np.linalg.cholesky(completed(square("eigh", b), bool(lower)))
-    half = _divided(factor, adjoint(_divided(factor, a))) if type == 1 else adjoint(factor) @ a @ factor
-    half = (half + adjoint(half)) / 2  # type: ignore[operator]
+    factor: Any = np.linalg.cholesky(completed(square("eigh", b), bool(lower)))
+    half: Any = _divided(factor, adjoint(_divided(factor, a))) if type == 1 else adjoint(factor) @ a @ factor
+    half = (half + adjoint(half)) / 2
     if values_only:
         return _eigvalsh(half), None
     w, v = _eigh(half)
@@ -172,7 +171,7 @@ def eigh(a: Any, b: Any, lower: Any, eigvals_only: Any, type: Any, subset_by_ind
 
 
 @mapped("eigvalsh", "a b", derivative=_HOW)
-def eigvalsh(a: Any, b: Any, lower: Any, type: Any, subset_by_index: Any, subset_by_value: Any) -> Tensor:
+def eigvalsh(a: Any, b: Any, lower: Any, type: Any, subset_by_index: Any, subset_by_value: Any) -> Any:
     """The eigenvalues of a Hermitian A, or of a problem with a positive definite B, ascending.
 
     >>> from pullback.scipy.linalg import eigvalsh
@@ -186,12 +185,12 @@ def eigvalsh(a: Any, b: Any, lower: Any, type: Any, subset_by_index: Any, subset
 _NOT_HERE = "left vectors and homogeneous values are not here; B is regular"
 
 
-def _general(name: str, a: Tensor, b: Any, left: Any, homogeneous: Any) -> Tensor:
+def _general(name: str, a: Tensor, b: Any, left: Any, homogeneous: Any) -> Any:
     if left or homogeneous:
         raise NotImplementedError(
             errors.message(f"{name}: {_NOT_HERE}", do="take the left vectors as eig of the conjugate transpose")
         )
-    return square(name, a) if b is None else np.linalg.solve(square(name, b), square(name, a))  # type: ignore[return-value]
+    return square(name, a) if b is None else np.linalg.solve(square(name, b), square(name, a))
 
 
 @mapped("eig", "a b", derivative=_HOW, limits=f"{_VECTORS}; {_NOT_HERE}")
@@ -207,14 +206,14 @@ def eig(a: Any, b: Any, left: Any, right: Any, homogeneous_eigvals: Any) -> Any:
 
 
 @mapped("eigvals", "a b", derivative=_HOW, limits=_NOT_HERE)
-def eigvals(a: Any, b: Any, homogeneous_eigvals: Any) -> Tensor:
+def eigvals(a: Any, b: Any, homogeneous_eigvals: Any) -> Any:
     """The eigenvalues of A, or of ``B^-1 A``; always complex.
 
     >>> from pullback.scipy.linalg import eigvals
     >>> eigvals([[2.0, 1.0], [0.0, 2.0]])
     tensor([2.+0.j, 2.+0.j], dtype=pullback.complex128)
     """
-    return _eigvals(_general("eigvals", a, b, False, homogeneous_eigvals))  # type: ignore[no-any-return]
+    return _eigvals(_general("eigvals", a, b, False, homogeneous_eigvals))
 
 
 def _cut(a: Tensor, atol: Any, rtol: Any) -> dict[str, float]:

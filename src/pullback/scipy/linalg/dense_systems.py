@@ -24,7 +24,7 @@ from .mapping import adjoint, completed, mapped, square
 
 _HOW = "pullback.linalg"
 
-_STRUCTURES: dict[Any, Callable[[Tensor, bool], Tensor]] = {
+_STRUCTURES: dict[Any, Callable[[Any, bool], Any]] = {
     **dict.fromkeys((None, "gen", "general", "banded"), lambda a, lower: a),
     **dict.fromkeys(("sym", "symmetric"), lambda a, lower: completed(a, lower, hermitian=False)),
     **dict.fromkeys(("her", "hermitian", "pos", "positive definite"), completed),
@@ -35,14 +35,14 @@ _STRUCTURES: dict[Any, Callable[[Tensor, bool], Tensor]] = {
 }
 
 
-def _structured(a: Tensor, assume_a: Any, lower: Any) -> Tensor:
+def _structured(a: Any, assume_a: Any, lower: Any) -> Any:
     if assume_a not in _STRUCTURES:
         raise ValueError(f"{assume_a} is not a recognized matrix structure")
     return _STRUCTURES[assume_a](a, bool(lower))
 
 
 @mapped("solve", "a b", derivative=_HOW)
-def solve(a: Any, b: Any, lower: Any, assume_a: Any, transposed: Any) -> Tensor:
+def solve(a: Any, b: Any, lower: Any, assume_a: Any, transposed: Any) -> Any:
     """The solution of ``A x = b``; of ``A^T x = b`` with `transposed`. assume_a says which part of A is read.
 
     >>> import pullback
@@ -57,11 +57,11 @@ def solve(a: Any, b: Any, lower: Any, assume_a: Any, transposed: Any) -> Tensor:
                 "scipy.linalg.solve can currently not solve a^T x = b or a^H x = b for complex a."
             )
         a = np.swapaxes(a, -1, -2)
-    return np.linalg.solve(*alike(a, b))  # type: ignore[return-value]
+    return np.linalg.solve(*alike(a, b))
 
 
 @mapped("inv", "a", derivative=_HOW)
-def inv(a: Any, assume_a: Any, lower: Any) -> Tensor:
+def inv(a: Any, assume_a: Any, lower: Any) -> Any:
     """The inverse. assume_a says which part of the matrix is read.
 
     >>> from pullback.scipy.linalg import inv
@@ -69,22 +69,22 @@ def inv(a: Any, assume_a: Any, lower: Any) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]], dtype=pullback.float64)
     """
-    return np.linalg.inv(_structured(square("inv", a), assume_a, lower))  # type: ignore[return-value]
+    return np.linalg.inv(_structured(square("inv", a), assume_a, lower))
 
 
 @mapped("det", "a", derivative=_HOW)
-def det(a: Any) -> Tensor:
+def det(a: Any) -> Any:
     """The determinant.
 
     >>> from pullback.scipy.linalg import det
     >>> det([[2.0, 0.0], [0.0, 4.0]]).float()
     tensor(8.)
     """
-    return np.linalg.det(square("det", a))  # type: ignore[return-value]
+    return np.linalg.det(square("det", a))
 
 
 @mapped("solve_triangular", "a b", derivative=_HOW)
-def solve_triangular(a: Any, b: Any, trans: Any, lower: Any, unit_diagonal: Any) -> Tensor:
+def solve_triangular(a: Any, b: Any, trans: Any, lower: Any, unit_diagonal: Any) -> Any:
     """The solution of ``A x = b``, ``A^T x = b`` or ``A^H x = b`` (trans 0, 1, 2 or "N", "T", "C") for a triangle A.
 
     >>> from pullback.scipy.linalg import solve_triangular
@@ -97,9 +97,9 @@ def solve_triangular(a: Any, b: Any, trans: Any, lower: Any, unit_diagonal: Any)
     return _on_columns(lambda b: _solve_triangular(a, b, upper=not lower, unitriangular=bool(unit_diagonal)), b)
 
 
-def _on_columns(solver: Callable[[Tensor], Tensor], b: Tensor) -> Tensor:
+def _on_columns(solver: Callable[[Any], Any], b: Any) -> Any:
     """The solutions for the columns of b, or for b if it is a vector."""
-    return solver(b.unsqueeze(-1)).squeeze(-1) if b.dim() == 1 else solver(b)  # type: ignore[no-any-return]
+    return solver(b.unsqueeze(-1)).squeeze(-1) if b.dim() == 1 else solver(b)
 
 
 @mapped(
@@ -131,7 +131,7 @@ def lstsq(a: Any, b: Any, cond: Any) -> tuple[Tensor, Tensor, int, Tensor]:
 
 
 @mapped("cholesky", "a", derivative=_HOW, limits="of the triangle that is read")
-def cholesky(a: Any, lower: Any) -> Tensor:
+def cholesky(a: Any, lower: Any) -> Any:
     """The upper factor R of ``A = R^H R``, or with `lower` L of ``A = L L^H``.
 
     >>> from pullback.scipy.linalg import cholesky
@@ -140,11 +140,11 @@ def cholesky(a: Any, lower: Any) -> Tensor:
             [0., 2.]], dtype=pullback.float64)
     """
     found = np.linalg.cholesky(completed(square("cholesky", a), bool(lower)))
-    return found if lower else adjoint(found)  # type: ignore[return-value]
+    return found if lower else adjoint(found)
 
 
 @mapped("cho_factor", "a", derivative=_HOW, limits="the other triangle of the factor is 0")
-def cho_factor(a: Any, lower: Any) -> tuple[Tensor, bool]:
+def cho_factor(a: Any, lower: Any) -> tuple[Any, bool]:
     """Cholesky's factor for `cho_solve`, with the flag which triangle it is.
 
     >>> from pullback.scipy.linalg import cho_factor, cho_solve
@@ -156,7 +156,7 @@ def cho_factor(a: Any, lower: Any) -> tuple[Tensor, bool]:
 
 
 @mapped("cho_solve", "c_and_lower b", derivative=_HOW)
-def cho_solve(c_and_lower: Any, b: Any) -> Tensor:
+def cho_solve(c_and_lower: Any, b: Any) -> Any:
     """The solution of ``A x = b`` from the result of `cho_factor`.
 
     >>> from pullback.scipy.linalg import cho_solve
@@ -189,7 +189,7 @@ def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
 
 
 @mapped("lu_solve", "lu_and_piv b", derivative=_HOW)
-def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Tensor:
+def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Any:
     """The solution of ``A x = b``, ``A^T x = b`` or ``A^H x = b`` (trans 0, 1, 2) from the result of `lu_factor`.
 
     >>> from pullback.scipy.linalg import lu_factor, lu_solve
@@ -205,7 +205,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Tensor:
         raise ValueError("illegal value in 6th argument of internal getrs")
     flip = np.conj if trans == 1 else lambda x: x  # A^T x = b is A^H conj(x) = conj(b)
     found = _on_columns(lambda b: _lu_solve(lu, order, b, adjoint=trans != 0), flip(b))
-    return flip(found)  # type: ignore[no-any-return]
+    return flip(found)
 
 
 @mapped("lu", "a", derivative=_HOW, limits="the permutation is constant")
@@ -229,7 +229,7 @@ def lu(a: Any, permute_l: Any, p_indices: Any) -> Any:
 
 
 @mapped("norm", "a", derivative=_HOW)
-def norm(a: Any, ord: Any, axis: Any, keepdims: Any) -> Tensor:
+def norm(a: Any, ord: Any, axis: Any, keepdims: Any) -> Any:
     """The norm of a vector or a matrix, or along axes. Without `ord` the 2-norm of all elements.
 
     >>> from pullback.scipy.linalg import norm
@@ -238,19 +238,19 @@ def norm(a: Any, ord: Any, axis: Any, keepdims: Any) -> Tensor:
     """
     if axis is None and (ord is None or (ord in ("f", "fro") and a.dim() == 2) or (ord == 2 and a.dim() == 1)):
         found = vector_norm(a)
-        return found.reshape((1,) * a.dim()) if keepdims else found  # type: ignore[no-any-return]
+        return found.reshape((1,) * a.dim()) if keepdims else found
     if axis is None and a.dim() not in (1, 2):
         raise ValueError("Improper number of dimensions to norm.")
     axes = tuple(range(a.dim())) if axis is None else (axis,) if np.ndim(axis) == 0 else tuple(axis)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"Invalid norm order '{ord}' for vectors")
-        return vector_norm(a, 2 if ord is None else ord, axes[0], bool(keepdims))  # type: ignore[no-any-return]
+        return vector_norm(a, 2 if ord is None else ord, axes[0], bool(keepdims))
     if len(axes) != 2:
         raise ValueError(errors.message("norm: axis", expected="one or two axes", found=repr(axis)))
     if ord is None:
-        return vector_norm(a, 2, axes, bool(keepdims))  # type: ignore[no-any-return]
-    return matrix_norm(a, ord, axes, bool(keepdims))  # type: ignore[no-any-return]
+        return vector_norm(a, 2, axes, bool(keepdims))
+    return matrix_norm(a, ord, axes, bool(keepdims))
 
 
 __all__ = [

@@ -87,14 +87,14 @@ def square(where: str, t: Tensor) -> Tensor:
     return t
 
 
-def completed(a: Tensor, lower: bool, hermitian: bool = True) -> Tensor:
+def completed(a: Any, lower: bool, hermitian: bool = True) -> Any:
     """The Hermitian (or symmetric) matrix of which a triangle is given: the other triangle is not read."""
     triangle = np.tril(a) if lower else np.triu(a)
     strict = np.tril(a, -1) if lower else np.triu(a, 1)
     if not hermitian:
-        return triangle + np.swapaxes(strict, -1, -2)  # type: ignore[no-any-return]
+        return triangle + np.swapaxes(strict, -1, -2)
     diagonal = np.where(np.eye(a.shape[-1], dtype=bool), np.real(a), strict) if a.dtype.is_complex else triangle
-    return diagonal + adjoint(strict)  # type: ignore[no-any-return]
+    return diagonal + adjoint(strict)
 
 
 __all__ = ["adjoint", "checked", "completed", "mapped", "square"]

@@ -29,7 +29,7 @@ class Primary(Function):
     """A primary matrix function that SciPy computes."""
 
     @staticmethod
-    def forward(f: Callable[[Array], Array], a: Tensor) -> Any:  # type: ignore[override]
+    def forward(f: Callable[[Array], Array], a: Tensor) -> Any:
         """Call it."""
         return tensor_of(f(array_of(a)))
 
@@ -69,26 +69,24 @@ def _square(name: str, a: Tensor) -> Tensor:
     return a
 
 
-def block(a: Tensor, e: Tensor) -> Tensor:
+def block(a: Any, e: Any) -> Any:
     """``[[a, e], [0, a]]``."""
     a, e = alike(a, e)
     lower = np.concatenate([np.zeros_like(a), a], axis=-1)
-    found: Tensor = np.concatenate([np.concatenate([a, e], axis=-1), lower], axis=-2)
-    return found
+    return np.concatenate([np.concatenate([a, e], axis=-1), lower], axis=-2)
 
 
-def directional(f: Callable[[Array], Array], a: Tensor, e: Tensor) -> Tensor:
+def directional(f: Callable[[Array], Array], a: Any, e: Any) -> Any:
     """The derivative of f at `a` in the direction `e`, recorded."""
     n = a.shape[-1]
-    found: Tensor = Primary.apply(f, block(a, e))[..., :n, n:]
-    return found
+    return Primary.apply(f, block(a, e))[..., :n, n:]
 
 
 _HOW = "block matrix ``f([[A, E], [0, A]])``"
 
 
 def _plain(name: str) -> Callable[[Array], Array]:
-    return lambda a: getattr(scipy.linalg, name)(a)  # type: ignore[no-any-return]
+    return lambda a: getattr(scipy.linalg, name)(a)
 
 
 def _matrix_function(name: str, what: str, limits: str = "") -> Callable[..., Any]:
@@ -125,7 +123,7 @@ def expm(A: Any) -> Tensor:
     tensor([[1.5000, 1.0000],
             [2.1667, 1.5000]])
     """
-    return matrix_exp(_square("expm", A))  # type: ignore[no-any-return]
+    return matrix_exp(_square("expm", A))
 
 
 @mapped("fractional_matrix_power", "A", derivative=_HOW, limits=f"none in t; {_OFF}")

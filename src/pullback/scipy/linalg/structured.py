@@ -39,7 +39,7 @@ def placed(make: Callable[..., Array], *parts: Tensor) -> Tensor:
     zero = (
         np.zeros_like(parts[0].detach()._data, shape=(1,)) if type(parts[0]._data) is np.ndarray else np.zeros(1, kind)
     )
-    return on(pick_at, cat([floating(zero).to(kind), flat]), (places,))  # type: ignore[no-any-return]
+    return on(pick_at, cat([floating(zero).to(kind), flat]), (places,))
 
 
 def _row(c: Tensor, r: Any) -> Tensor:
@@ -160,7 +160,7 @@ _TOEPLITZ = LinearEquation(
 
 
 def _times(turned: bool, a: Tensor, x: Tensor) -> Tensor:
-    return (adjoint(a) if turned else a) @ x  # type: ignore[no-any-return]
+    return (adjoint(a) if turned else a) @ x
 
 
 @mirrors("linalg.solve_toeplitz", derivative="adjoint Toeplitz system")
@@ -194,6 +194,8 @@ def solve_circulant(c: Any, b: Any, singular: Any, tol: Any, caxis: Any, baxis: 
     n = c.shape[caxis]
     if n != b.shape[baxis]:
         raise ValueError(f"Shapes of c {tuple(c.shape)} and b {tuple(b.shape)} are incompatible")
+    by_c: Any
+    by_b: Any
     by_c, by_b = (np.fft.fft(np.moveaxis(t, axis, -1)) for t, axis in ((c, caxis), (b, baxis)))
     size = np.abs(by_c.detach())
     limit = size.max(-1, keepdim=True).values * n * np.finfo(np.float64).eps if tol is None else tol
@@ -222,7 +224,7 @@ def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: i
             f"incompatible shapes for matrix multiplication: {(c.numel(), r.numel())} and {tuple(right.shape)}"
         )
     a, right, _ = alike(placed(scipy.linalg.toeplitz, c, r), right, wrap(np.zeros(0)))  # double, as SciPy
-    return a @ right  # type: ignore[no-any-return]
+    return a @ right
 
 
 __all__ = [

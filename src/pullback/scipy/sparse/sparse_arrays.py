@@ -40,8 +40,9 @@ class SparseArray:
     __slots__ = ("data", "format", "pattern")
     __array_ufunc__ = None  # NumPy's operators leave the operation to those below
 
-    def __init__(self, data: Tensor, pattern: Pattern, format: str = "csr") -> None:
-        self.data, self.pattern, self.format = data, pattern, format
+    def __init__(self, data: Any, pattern: Pattern, format: str = "csr") -> None:
+        self.data: Any = data
+        self.pattern, self.format = pattern, format
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -99,7 +100,7 @@ class SparseArray:
         return product(self.pattern, False, as_tensor(other), self.data)
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        found: Tensor = np.transpose(self.T @ np.transpose(as_tensor(other)))
+        found: Any = np.transpose(self.T @ np.transpose(as_tensor(other)))
         return found
 
     def __mul__(self, other: Any) -> SparseArray:
@@ -135,7 +136,7 @@ class SparseArray:
         return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.data!r}>"
 
 
-def by_rows(data: Tensor, pattern: Pattern, format: str) -> SparseArray:
+def by_rows(data: Any, pattern: Pattern, format: str) -> SparseArray:
     """The matrix with its places sorted by rows, and the values at one place summed."""
     unique, first, inverse = pattern.unique()
     if unique is pattern:
@@ -145,7 +146,7 @@ def by_rows(data: Tensor, pattern: Pattern, format: str) -> SparseArray:
     return SparseArray(on(add_up, data, (inverse,), (unique.nnz,)), unique, format)
 
 
-def product(pattern: Pattern, adjoint: bool, x: Tensor, values: Tensor) -> Tensor:
+def product(pattern: Pattern, adjoint: bool, x: Any, values: Any) -> Any:
     """The matrix with `values` at the places of a sorted pattern, or its conjugate transpose, times `x`."""
     rows, columns = pattern.size[::-1] if adjoint else pattern.size
     if x.dim() not in (1, 2) or x.shape[0] != columns:
@@ -155,7 +156,7 @@ def product(pattern: Pattern, adjoint: bool, x: Tensor, values: Tensor) -> Tenso
     return on(_sparse_mm, np.conj(values) if adjoint else values, x, pattern, adjoint)
 
 
-def sampled(pattern: Pattern, left: Tensor, right: Tensor) -> Tensor:
+def sampled(pattern: Pattern, left: Any, right: Any) -> Any:
     """``left right^H`` at the places of a pattern alone."""
     return on(_sampled_mm, left, np.conj(right), pattern)
 
@@ -305,7 +306,7 @@ def diags_array(
     if np.ndim(offsets) == 0:
         single = isinstance(diagonals, Tensor) or len(diagonals) == 0 or np.ndim(diagonals[0]) == 0
         diagonals = [diagonals] if single else diagonals
-    parts: Sequence[Tensor] = [np.atleast_1d(floating(d)) for d in diagonals]
+    parts: Sequence[Any] = [np.atleast_1d(floating(d)) for d in diagonals]
     starts = np.cumsum([0, *(p.shape[0] for p in parts)])
     numbered = [np.arange(a, b, dtype=float) + 1 for a, b in itertools.pairwise(starts)]
     places = scipy.sparse.diags_array(numbered, offsets=np.atleast_1d(offsets), shape=shape).tocoo()

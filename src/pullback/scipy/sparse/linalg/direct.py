@@ -185,8 +185,10 @@ class SuperLU:
         equation = self._factors.equation()
         if trans == "N":
             return equation(right, self._matrix.data)
-        found = equation.turned()(np.conj(right) if trans == "T" else right, self._matrix.data)
-        return np.conj(found) if trans == "T" else found
+        if trans == "H":
+            return equation.turned()(right, self._matrix.data)
+        found: Any = equation.turned()(np.conj(right), self._matrix.data)
+        return found.conj()
 
     def __getattr__(self, name: str) -> Any:
         if name in ("nnz", "perm_r", "perm_c"):
@@ -243,9 +245,7 @@ def spsolve_triangular(
     def by(adjoint: bool, b: Array, values: Array) -> Array:
         found = inside.matrix(values)
         found = found.conj().T.tocsr() if adjoint else found
-        return scipy.sparse.linalg.spsolve_triangular(  # type: ignore[no-any-return]
-            found, b, bool(lower) is not adjoint, unit_diagonal=bool(unit)
-        )
+        return scipy.sparse.linalg.spsolve_triangular(found, b, bool(lower) is not adjoint, unit_diagonal=bool(unit))
 
     def times(adjoint: bool, x: Tensor, values: Tensor) -> Tensor:
         found = product(inside, adjoint, x, values)

@@ -105,7 +105,7 @@ class Pairs(Function):
     """Eigenvalues and eigenvectors as a function of the values of the matrices."""
 
     @staticmethod
-    def forward(problem: Problem, a: Tensor, *ms: Tensor) -> Any:  # type: ignore[override]
+    def forward(problem: Problem, a: Tensor, *ms: Tensor) -> Any:
         """Ask SciPy."""
         w, v = problem.find(array_of(a), *map(array_of, ms))
         return tensor_of(w), tensor_of(v)
@@ -119,7 +119,7 @@ class Pairs(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, gw: Tensor | None, gv: Tensor | None) -> Any:
+    def backward(ctx: Any, gw: Any, gv: Any) -> Any:
         """An adjoint bordered system for each pair; none for eigenvalues of a Hermitian matrix alone."""
         w, v, a, *ms = ctx.saved_tensors
         problem = ctx.problem
@@ -173,9 +173,7 @@ class Pairs(Function):
         return tuple(map(stack, zip(*found, strict=True))), (0, 0)
 
 
-def _adjoints(
-    problem: Problem, w: Tensor, v: Tensor, a: Tensor, ms: Sequence[Tensor], gw: Tensor, gv: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def _adjoints(problem: Problem, w: Any, v: Any, a: Any, ms: Sequence[Any], gw: Any, gv: Any) -> tuple[Tensor, Tensor]:
     """The solutions of the adjoint bordered systems: the columns that belong to dv's equation, and the last numbers."""
     if gv is not None:
         problem.check_simple(w)
@@ -204,7 +202,7 @@ def _applied(pattern: Pattern, values: Tensor, v: Tensor, hermitian: bool) -> Te
 
 
 def _fitted(g: Tensor, like: Tensor) -> Tensor:
-    return g if like.dtype.is_complex or not g.dtype.is_complex else np.real(g)  # type: ignore[return-value]
+    return g if like.dtype.is_complex or not g.dtype.is_complex else np.real(g)
 
 
 # SciPy's functions ----------------------------------------------------------------------------------------------------

@@ -107,14 +107,14 @@ def expm_multiply(
         raise ValueError(errors.message("expm_multiply: A", expected="finite values", found="infinities or NaN"))
     if all(v is None for v in (start, stop, num, endpoint)):
         return _step(matrix, right, 1.0, shift, norm)
-    known = {"num": num, "endpoint": endpoint}
-    times = np.linspace(start, stop, **{k: v for k, v in known.items() if v is not None})
+    known: dict[str, Any] = {"num": num, "endpoint": endpoint}
+    times: Array = np.linspace(start, stop, **{k: v for k, v in known.items() if v is not None})
     found, before = [], 0.0
     for t in times:
         right = _step(matrix, right, float(t) - before, shift, norm)
         before = float(t)
         found.append(right)
-    return stack(found)  # type: ignore[no-any-return]
+    return stack(found)
 
 
 __all__ = ["expm_multiply"]

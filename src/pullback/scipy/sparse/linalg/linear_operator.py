@@ -16,6 +16,7 @@ import scipy.sparse.linalg
 from .... import errors
 from ....autograd.grad_mode import no_grad
 from ....func.reverse import vjp
+from ....ops.shape.joining import stack
 from ....ops.sparse.coo import SparseTensor
 from ....tensor.tensor import Tensor, wrap
 from ...array_nodes import Array, array_of, floating
@@ -72,7 +73,12 @@ class LinearOperator:
             raise ValueError(f"invalid shape {shape!r} (must be 2-d)")
         self.shape = (int(shape[0]), int(shape[1]))
         self.args = tuple(floating(a) for a in arguments(args))
-        self._by = {(False, 1): matvec, (True, 1): rmatvec, (False, 2): matmat, (True, 2): rmatmat}
+        self._by: dict[tuple[bool, int], Any] = {
+            (False, 1): matvec,
+            (True, 1): rmatvec,
+            (False, 2): matmat,
+            (True, 2): rmatmat,
+        }
         self._dtype = None if dtype is None else np.dtype(dtype)
 
     @property
@@ -83,7 +89,7 @@ class LinearOperator:
                 self._dtype = self.product(False, wrap(np.zeros(self.shape[1])), *self.args)._data.dtype
         return self._dtype
 
-    def product(self, adjoint: bool, x: Tensor, *ps: Tensor) -> Tensor:
+    def product(self, adjoint: bool, x: Tensor, *ps: Tensor) -> Any:
         """``A x`` or ``A^H x`` with the first of `ps` for `args`, recorded."""
         rows, columns = self.shape[::-1] if adjoint else self.shape
         if x.dim() not in (1, 2) or x.shape[0] != columns:
@@ -92,7 +98,7 @@ class LinearOperator:
         by = self._by[adjoint, x.dim()]
         if by is None and x.dim() == 2:
             parts = [self.product(adjoint, x[:, i], *ps) for i in range(x.shape[1])]
-            return np.stack(parts, axis=1)  # type: ignore[no-any-return]
+            return stack(parts, 1)
         if by is not None:
             return value_of(by, "LinearOperator", by(x, *given))
         return self.transposed(x, *ps)(x)
