@@ -237,7 +237,7 @@ def pinv(a: Any, atol: Any, rtol: Any, return_rank: Any) -> Any:
 
 @mapped("pinvh", "a", derivative=_HOW, limits="where the rank stays")
 def pinvh(a: Any, atol: Any, rtol: Any, lower: Any, return_rank: Any) -> Any:
-    """The pseudoinverse of a Hermitian matrix, of which one triangle is read.
+    """The pseudoinverse of a Hermitian matrix. One triangle is read.
 
     >>> from pullback.scipy.linalg import pinvh
     >>> pinvh([[2.0, 0.0], [0.0, 0.0]])

@@ -88,7 +88,7 @@ def square(where: str, t: Tensor) -> Tensor:
 
 
 def completed(a: Any, lower: bool, hermitian: bool = True) -> Any:
-    """The Hermitian (or symmetric) matrix of which a triangle is given: the other triangle is not read."""
+    """The Hermitian (or symmetric) matrix with a given triangle: the other triangle is not read."""
     triangle = np.tril(a) if lower else np.triu(a)
     strict = np.tril(a, -1) if lower else np.triu(a, 1)
     if not hermitian:

@@ -19,7 +19,7 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import cat
 from ...ops.shape.reshape import reshape
 from ...ops.sparse.coo import SparseTensor, coalesced, in_layout, sparse_at
-from ...ops.sparse.pattern import Pattern, _sampled_mm, _sparse_mm, sparse_coo, sparse_csc, sparse_csr
+from ...ops.sparse.pattern import Pattern, pattern_mm, sampled_mm, sparse_coo, sparse_csc, sparse_csr
 from ...table.calls import on
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, as_tensor, floating
@@ -153,12 +153,12 @@ def product(pattern: Pattern, adjoint: bool, x: Any, values: Any) -> Any:
         raise ValueError(f"dimension mismatch: a matrix of {rows} x {columns} times an array of shape {tuple(x.shape)}")
     kind = np.result_type(values._data.dtype, x._data.dtype)
     values, x = (to(t, kind) if t._data.dtype != kind else t for t in (values, x))
-    return on(_sparse_mm, np.conj(values) if adjoint else values, x, pattern, adjoint)
+    return on(pattern_mm, np.conj(values) if adjoint else values, x, pattern, adjoint)
 
 
 def sampled(pattern: Pattern, left: Any, right: Any) -> Any:
     """``left right^H`` at the places of a pattern alone."""
-    return on(_sampled_mm, left, np.conj(right), pattern)
+    return on(sampled_mm, left, np.conj(right), pattern)
 
 
 def sparse(where: str, A: Any) -> SparseArray:

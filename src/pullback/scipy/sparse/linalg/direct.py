@@ -227,7 +227,7 @@ def spsolve_triangular(
     overwrite_b: bool = False,
     unit_diagonal: bool = False,
 ) -> Tensor:
-    """The solution of ``A x = b`` for a sparse triangular A, of which only the triangle is read.
+    """The solution of ``A x = b`` for a sparse triangular A. Only the triangle is read.
 
     >>> import pullback
     >>> from pullback.scipy.sparse import csr_array
