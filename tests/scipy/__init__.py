@@ -1,1 +1,1 @@
-"""Tests of operations where the samples of their entries do not reach."""
+"""Tests of `pullback.scipy`: values, derivatives in every mode, bad input."""
