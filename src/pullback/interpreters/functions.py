@@ -234,8 +234,8 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
         else:
             dims = [0 if isinstance(t, Tensor) and level.varies(t) else None for t in operands]
             found = call_vmap(level, cls, door, dims, values)
-    given = _by_value(values, operands)
-    outs = [given[id(t)] if id(t) in given else _lifted(level, t, axis) for t, axis in found]
+        given = _by_value(values, operands)
+        outs = [given[id(t)] if id(t) in given else _lifted(level, t, axis) for t, axis in found]
     door.setup_context(node, operands, outs)
     return outs
 
