@@ -15,6 +15,7 @@ import scipy.integrate
 from numpy.polynomial import polynomial
 
 from ...autograd.grad_mode import enable_grad
+from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor, wrap
 from .closed_functions import gradients
@@ -66,6 +67,13 @@ TABLEAUS = {
 }
 
 
+def combined(weights: Any, k: Any) -> Any:
+    """The combinations of stages with real weights."""
+    if k._data.dtype.kind == "c":
+        weights = to(weights, k._data.dtype) if isinstance(weights, Tensor) else weights.astype(k._data.dtype)
+    return weights @ k
+
+
 class ExplicitStep:
     """One step in recorded operations. f: the right-hand side of t and y."""
 
@@ -76,18 +84,18 @@ class ExplicitStep:
     def _stages(self, count: int) -> Any:
         a, c = self.tableau.a, self.tableau.c
         while (j := len(self.k)) < count:
-            y = self.y + self.h * (a[j, :j] @ stack(self.k)) if j else self.y
+            y = self.y + self.h * combined(a[j, :j], stack(self.k)) if j else self.y
             self.k.append(self.f(self.t + c[j] * self.h, y))
         return stack(self.k[:count])
 
     def end(self) -> Any:
         """The state at the end."""
-        return self.y + self.h * (self.tableau.b @ self._stages(self.tableau.stages))
+        return self.y + self.h * combined(self.tableau.b, self._stages(self.tableau.stages))
 
     def at(self, s: Any) -> Any:
         """The states at the times s, one axis, as rows."""
         w = self.tableau.weights((s - self.t) / self.h)
-        return self.y + self.h * (np.transpose(w) @ self._stages(self.tableau.every))
+        return self.y + self.h * combined(np.transpose(w), self._stages(self.tableau.every))
 
 
 class Adjoint:
@@ -136,4 +144,4 @@ class Adjoint:
         return total
 
 
-__all__ = ["TABLEAUS", "Adjoint", "ExplicitStep", "Tableau"]
+__all__ = ["TABLEAUS", "Adjoint", "ExplicitStep", "Tableau", "combined"]

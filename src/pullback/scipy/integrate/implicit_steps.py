@@ -19,6 +19,7 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from .closed_functions import Closed, gradients, root
+from .explicit_steps import combined
 
 Array = np.ndarray[Any, Any]
 
@@ -79,7 +80,7 @@ class ImplicitStep:
             return stack([self.f(t + C[j] * h, y + z[j], *theta) for j in range(3)])
 
         def residual(z: Any, t: Any, h: Any, y: Any, *theta: Any) -> tuple[Any]:
-            return (z - reshape(h * (A @ slopes(z, t, h, y, theta)), (-1,)),)
+            return (z - reshape(h * combined(A, slopes(z, t, h, y, theta)), (-1,)),)
 
         def find(t: Array, h: Array, y: Array, *theta: Array) -> Array:
             own = [wrap(p) for p in theta]

@@ -53,7 +53,8 @@ class UserFunction:
     def raw(self, t: Any, y: Any, *theta: Any) -> Any:
         """What it returns, as a Tensor."""
         if self.columns:
-            return value_of(self.fun, self.where, self.fun(t, y[:, None], *self.given.filled(theta)))
+            out = value_of(self.fun, self.where, self.fun(t, reshape(y, (-1, 1)), *self.given.filled(theta)))
+            return reshape(out, (-1,))
         return value_of(self.fun, self.where, self.fun(t, y, *self.given.filled(theta)))
 
     def __call__(self, t: Any, y: Any, *theta: Any) -> Any:
