@@ -41,7 +41,17 @@ def gradients(
     pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
     if not pairs:
         return [None] * (len(inputs) + len(read))
-    inner = [i for i, r in enumerate(read) if r.grad_fn is not None] if len(read) > 1 else []
+    if not (len(read) > 1 and any(r.grad_fn is not None for r in read)):
+        found = autograd.grad(
+            [o for o, _ in pairs],
+            [*inputs, *read],
+            [c for _, c in pairs],
+            retain_graph=keep or create_graph,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+        return list(found)
+    inner = [i for i, r in enumerate(read) if r.grad_fn is not None]
     kept: dict[int, Any] = {}
 
     def stop(i: int) -> Any:
@@ -57,7 +67,7 @@ def gradients(
             [o for o, _ in pairs],
             [*inputs, *read],
             [c for _, c in pairs],
-            retain_graph=True if inner or keep else None,
+            retain_graph=True,
             create_graph=create_graph,
             allow_unused=True,
         )

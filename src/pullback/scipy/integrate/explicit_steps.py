@@ -122,26 +122,26 @@ class Adjoint:
             x, cotangents = inside
             of_k += h * (tableau.weights(x) @ cotangents)
             total += cotangents.sum(axis=0)
-        k, recorded = np.zeros((count, y.size), y.dtype), []
-        a = h * tableau.a
-        for j in range(count):
-            state = wrap(y + a[j, :j] @ k[:j])
-            state.requires_grad_()
-            with enable_grad():
-                out = self.f(wrap(np.array(t + tableau.c[j] * h)), state)
-            k[j] = out._data
-            recorded.append((state, out))
+        a, times = h * tableau.a[:count, :count], t + h * tableau.c
+        k, of_states = np.zeros((count, y.size), y.dtype), np.zeros_like(of_k)
+        recorded = []
+        with enable_grad():
+            for j in range(count):
+                state = wrap(y + a[j, :j] @ k[:j])
+                state.requires_grad_()
+                out = self.f(wrap(np.array(times[j])), state)
+                k[j] = out._data
+                recorded.append((state, out))
         for j in reversed(range(count)):
             state, out = recorded.pop()
-            found = gradients([out], [state, *self.own], self.read, [wrap(of_k[j])])
+            cotangent = wrap(of_k[j] + a[j + 1 :, j] @ of_states[j + 1 :]) if j + 1 < count else wrap(of_k[j])
+            found = gradients([out], [state, *self.own], self.read, [cotangent])
             if found[0] is not None:
-                of_state = found[0]._data
-                total += of_state
-                of_k[:j] += np.outer(a[j, :j], of_state)
-            for i, g in enumerate(found[1:]):
+                of_states[j] = found[0]._data
+            for sums, g in zip(self.sums, found[1:], strict=True):
                 if g is not None:
-                    self.sums[i] += g._data
-        return total
+                    sums += g._data
+        return total + of_states.sum(axis=0)
 
 
 __all__ = ["TABLEAUS", "Adjoint", "ExplicitStep", "Tableau", "combined"]

@@ -14,8 +14,7 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import floating
-from ..user_functions import captured, value_of
+from ..user_functions import captured, name_of, value_of
 
 Array = np.ndarray[Any, Any]
 
@@ -30,11 +29,12 @@ class Given:
         self.theta = [flat[i] for i in sorted(self.places)]
         self._flat = [None if i in self.places else leaf for i, leaf in enumerate(flat)]
         self._tree = rebuild(args, iter([None] * len(flat)))
+        self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
 
     def filled(self, theta: Sequence[Any]) -> tuple[Any, ...]:
         """``args=`` with these in place of its Tensors."""
-        if not self.places:
-            return tuple(self._tree) if not self._flat else tuple(rebuild(self._tree, iter(self._flat)))
+        if self._flat_tensors:
+            return tuple(theta)
         parts: Iterator[Any] = iter(theta)
         return tuple(rebuild(self._tree, iter([next(parts) if i in self.places else x for i, x in enumerate(self._flat)])))
 
@@ -52,28 +52,33 @@ class UserFunction:
 
     def raw(self, t: Any, y: Any, *theta: Any) -> Any:
         """What it returns, as a Tensor."""
+        given = self.given.filled(theta)
         if self.columns:
-            out = value_of(self.fun, self.where, self.fun(t, reshape(y, (-1, 1)), *self.given.filled(theta)))
+            out = value_of(self.fun, self.where, self.fun(t, reshape(y, (-1, 1)), *given))
             return reshape(out, (-1,))
-        return value_of(self.fun, self.where, self.fun(t, y, *self.given.filled(theta)))
+        out = self.fun(t, y, *given)
+        return out if type(out) is Tensor else value_of(self.fun, self.where, out)
 
     def __call__(self, t: Any, y: Any, *theta: Any) -> Any:
-        out = floating(self.raw(t, y, *theta))
-        if tuple(out.shape) == self.shape:
-            found = out
-        elif out.numel() == int(np.prod(self.shape)):
-            found = reshape(out, self.shape)
-        elif out.numel() == 1:
-            found = stack([reshape(out, ())] * self.shape[0])
-        else:
-            raise ValueError(
-                errors.message(
-                    f"{self.where}: the result of {getattr(self.fun, '__qualname__', 'the function')}",
-                    expected=f"shape {self.shape}",
-                    found=errors.describe(out),
-                )
+        out = self.raw(t, y, *theta)
+        dtype = out._data.dtype
+        if dtype != y._data.dtype and dtype.kind != "c":
+            out = to(out, y._data.dtype)
+        return out if out._data.shape == self.shape else self._shaped(out)
+
+    def _shaped(self, out: Any) -> Any:
+        """A result of another shape, as SciPy takes it: with further axes of length 1, or a number for all."""
+        if out.numel() == int(np.prod(self.shape)):
+            return reshape(out, self.shape)
+        if out.numel() == 1 and self.shape:
+            return stack([reshape(out, ())] * self.shape[0])
+        raise ValueError(
+            errors.message(
+                f"{self.where}: the result of {name_of(self.fun)}",
+                expected=f"shape {self.shape}",
+                found=errors.describe(out),
             )
-        return to(found, y._data.dtype) if found._data.dtype != y._data.dtype and found._data.dtype.kind != "c" else found
+        )
 
     def reads(self, t: Any, y: Any) -> tuple[Tensor, ...]:
         """The tensors besides its arguments that it depends on."""
