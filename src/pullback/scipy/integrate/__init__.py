@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from ..mirror import home, refuse
 from .ivp import solve_ivp
+from .quadrature import quad, quad_vec
+from .sampled_integrals import cumulative_simpson, cumulative_trapezoid, simpson, trapezoid
 
-__all__ = ["solve_ivp"]
+__all__ = [
+    "cumulative_simpson",
+    "cumulative_trapezoid",
+    "quad",
+    "quad_vec",
+    "simpson",
+    "solve_ivp",
+    "trapezoid",
+]
 
-__getattr__, __dir__ = home("integrate", globals(), same="")
+__getattr__, __dir__ = home("integrate", globals(), same="IntegrationWarning ODEintWarning")

@@ -164,6 +164,7 @@ class Call(Function):
         """Keep the inputs."""
         ctx.closed, *xs = inputs
         ctx.save_for_backward(*xs)
+        ctx.set_materialize_grads(False)
         ctx.save_for_forward(*xs)
         ctx.floats = tuple(o.dtype.is_floating_point or o.dtype.is_complex for o in output)
 
@@ -251,6 +252,7 @@ class Root(Function):
         """Keep the inputs and the root."""
         ctx.residual, _, *xs = inputs
         ctx.save_for_backward(output, *xs)
+        ctx.set_materialize_grads(False)
         ctx.save_for_forward(output, *xs)
 
     @staticmethod
