@@ -16,7 +16,8 @@ from ... import autograd
 from ...autograd.function import Function
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...func.forward import jvp
-from ...func.reverse import Tracked
+from ...func.reverse import Tracked, vjp
+from ...func.vectorize import vmap
 from ...ops.shape.axes import movedim
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
@@ -231,12 +232,13 @@ def root(residual: Closed, find: Callable[..., Any], *xs: Any) -> Any:
 
 
 def _jacobian(residual: Closed, z: Any, xs: Sequence[Any]) -> Any:
-    """The Jacobian with respect to z: a row for each residual."""
-    size = z.shape[0]
-    wanted = (True, *[False] * (len(xs) + len(residual.read)))
-    pull = residual.vjp(wanted, (True,))
-    rows = [call(pull, wrap(row), z, *xs)[0] for row in np.eye(size, dtype=z._data.dtype)]
-    return np.conj(stack(rows))
+    """The Jacobian with respect to z: a row for each residual, all of them in one batch."""
+
+    def rows(z: Any, *xs: Any) -> tuple[Any]:
+        _, pull = vjp(lambda z: residual.fun(z, *xs)[0], z)
+        return (np.conj(vmap(pull)(wrap(np.eye(z.shape[0], dtype=z._data.dtype)))[0]),)
+
+    return call(Closed(rows, residual.read), z, *xs)[0]
 
 
 class Root(Function):
@@ -258,6 +260,8 @@ class Root(Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         """Solve the adjoint system, and send the solution through the vjp of the residual."""
+        if g is None:
+            return (None,) * len(ctx.needs_input_grad)
         z, *every = ctx.saved_tensors
         residual = ctx.residual
         xs = every[: len(every) - len(residual.read)]

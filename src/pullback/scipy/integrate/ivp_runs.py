@@ -146,7 +146,7 @@ class System:
         n, failed = y.shape[1], result.status == -1
         found = times if failed and self.evaluates else np.asarray(result.t, np.float64)
         if self.evaluates:
-            points = _queries(t, found)
+            points = queries(t, found)
         else:
             points = [Point(KNOT, i, max(i - 1, 0), s) for i, s in enumerate(found)]
         for number, at in enumerate(result.t_events or []):
@@ -165,7 +165,7 @@ class System:
         """Evaluate the dense output of a run at times; the result is the number of a run with these points."""
         run = self.runs[int(which._data)]
         rows = run.result.sol(times._data).T
-        self.runs.append(run._replace(points=_queries(run.t, times._data), rows=rows, main=len(rows)))
+        self.runs.append(run._replace(points=queries(run.t, times._data), rows=rows, main=len(rows)))
         return (wrap(np.array(len(self.runs) - 1)),)
 
     def found(self, which: Tensor, *_: Tensor) -> tuple[Tensor, Tensor]:
@@ -282,7 +282,8 @@ def _segment(t: Array, time: float) -> int:
     return max(0, min(int(np.searchsorted(sign * t, sign * time)) - 1, len(t) - 2))
 
 
-def _queries(t: Array, times: Array) -> list[Point]:
+def queries(t: Array, times: Array) -> list[Point]:
+    """Times as points."""
     return [Point(QUERY, i, _segment(t, s), s) for i, s in enumerate(times)]
 
 
@@ -303,4 +304,4 @@ def _undefined(span: tuple[float, float], y0: Array, events: int) -> Any:
     )
 
 
-__all__ = ["EVENT", "KNOT", "QUERY", "Point", "Run", "System"]
+__all__ = ["EVENT", "KNOT", "QUERY", "Point", "Run", "System", "queries"]

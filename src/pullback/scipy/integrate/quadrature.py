@@ -72,6 +72,8 @@ class Integral(Function):
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
         """Leibniz' rule: the integrand at the limits, and the integral of its vjp."""
+        if g is None:
+            return (None,) * len(ctx.needs_input_grad)
         a, b, *xs = ctx.saved_tensors
         spec, (of_a, of_b, *wanted) = ctx.spec, ctx.needs_input_grad[1:]
         grads: list[Any] = [None, None]
