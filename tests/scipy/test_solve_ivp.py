@@ -398,3 +398,40 @@ def test_inside_a_compiled_function() -> None:
     with pytest.warns(UserWarning, match="runs as it is written"):
         value = compiled(k)
     np.testing.assert_allclose(pullback.autograd.grad(value, k)[0].item(), expected.item())
+
+
+# The continuous adjoint -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["RK45", "DOP853", "LSODA"])
+@pytest.mark.parametrize("t_eval", [None, TIMES], ids=["steps", "t_eval"])
+def test_the_continuous_adjoint(method: str, t_eval: Any) -> None:
+    def last(adjoint: str, method: str, *given: Any) -> Any:
+        y0, k, w, t1 = given
+        sol = solve_ivp(
+            pendulum, (0.0, t1), y0, method, t_eval=t_eval, args=(k, w), adjoint=adjoint, rtol=1e-9, atol=1e-10
+        )
+        return (sol.y[:, -1] ** 2).sum() + sol.t[-1]
+
+    found = []
+    for adjoint, by in (("continuous", method), ("discrete", "DOP853")):
+        given = (*arguments(), t64(2.0))
+        grads = pullback.autograd.grad(last(adjoint, by, *given), given, create_graph=True)
+        found.append([g.detach().numpy() for g in grads])
+        if method == "DOP853":
+            second = pullback.autograd.grad(sum((g**2).sum() for g in grads), given)
+            found[-1] += [g.detach().numpy() for g in second]
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_the_continuous_adjoint_of_what_is_read_and_of_complex_states() -> None:
+    found = []
+    for adjoint in ("continuous", "discrete"):
+        a = t64(0.7)
+        b = a * 3
+        sol = solve_ivp(lambda t, y, a=a, b=b: -a * y + b * 1j, (0, 1), [1.0 + 0j], t_eval=[0.5, 1.0], adjoint=adjoint, **TIGHT)
+        (g,) = pullback.autograd.grad((sol.y.real + sol.y.imag).sum(), a, create_graph=True)
+        (h,) = pullback.autograd.grad(g, a)
+        found.append([g.item(), h.item()])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-7)

@@ -21,4 +21,18 @@ __all__ = [
     "trapezoid",
 ]
 
+_SOLVERS = "it is a solver whose steps are taken one by one; solve_ivp takes it as method="
+_RANDOM = "its sample points are drawn anew in each call"
+refuse(
+    "integrate",
+    {
+        **dict.fromkeys(("RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA", "OdeSolver", "DenseOutput"), _SOLVERS),
+        "ode": "it keeps its state between calls; use solve_ivp",
+        "complex_ode": "it keeps its state between calls; use solve_ivp, which takes complex states",
+        "qmc_quad": _RANDOM,
+        "newton_cotes": "its weights depend on whole numbers alone",
+        "lebedev_rule": "its weights depend on a whole number alone",
+    },
+)
+
 __getattr__, __dir__ = home("integrate", globals(), same="IntegrationWarning ODEintWarning")

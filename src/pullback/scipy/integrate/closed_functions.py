@@ -7,6 +7,8 @@ solution of ``residual(z, *inputs) = 0`` as a function of the inputs, by the imp
 
 from __future__ import annotations
 
+import contextvars
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,6 +28,9 @@ from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of
 
 
+_PASS: contextvars.ContextVar[object] = contextvars.ContextVar("the innermost call of gradients()")
+
+
 def gradients(
     outs: Sequence[Tensor],
     inputs: Sequence[Tensor],
@@ -42,40 +47,32 @@ def gradients(
     pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
     if not pairs:
         return [None] * (len(inputs) + len(read))
-    if not (len(read) > 1 and any(r.grad_fn is not None for r in read)):
-        found = autograd.grad(
-            [o for o, _ in pairs],
-            [*inputs, *read],
-            [c for _, c in pairs],
-            retain_graph=keep or create_graph,
-            create_graph=create_graph,
-            allow_unused=True,
-        )
-        return list(found)
-    inner = [i for i, r in enumerate(read) if r.grad_fn is not None]
+    inner = [i for i, r in enumerate(read) if r.grad_fn is not None] if len(read) > 1 else []
     kept: dict[int, Any] = {}
-
-    def stop(i: int) -> Any:
-        def hook(g: Any) -> Any:
-            kept[i] = g
-            return g * 0
-
-        return read[i].register_hook(hook)
-
-    handles = [stop(i) for i in inner]
+    own = _PASS.set(kept)
+    handles = [read[i].register_hook(functools.partial(_keep, kept, i)) for i in inner]
     try:
         found = autograd.grad(
             [o for o, _ in pairs],
             [*inputs, *read],
             [c for _, c in pairs],
-            retain_graph=True,
+            retain_graph=keep or create_graph or bool(inner),
             create_graph=create_graph,
             allow_unused=True,
         )
     finally:
         for handle in handles:
             handle.remove()
-    return [kept.get(i - len(inputs), g) for i, g in enumerate(found)]
+        _PASS.reset(own)
+    return [kept.get(i - len(inputs), g) for i, g in enumerate(found)] if kept else list(found)
+
+
+def _keep(kept: dict[int, Any], number: int, g: Any) -> Any:
+    """A hook that keeps a gradient and sends on zeros, in its own pass alone: not in those within it."""
+    if _PASS.get() is not kept:
+        return g
+    kept[number] = g
+    return g * 0
 
 
 class Closed:
@@ -155,9 +152,9 @@ class Call(Function):
 
     @staticmethod
     def forward(closed: Closed, *xs: Tensor) -> Any:  # type: ignore[override]
-        """Call it; nothing is recorded."""
+        """Call it; nothing is recorded, and no input leads to a tensor that the function reads."""
         with no_grad():
-            outs = closed.values(*xs[: len(xs) - len(closed.read)])
+            outs = closed.values(*[x.detach() for x in xs[: len(xs) - len(closed.read)]])
         return tuple([wrap(np.array(array_of(o))) for o in outs])
 
     @staticmethod

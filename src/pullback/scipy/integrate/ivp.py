@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ from ..array_nodes import array_of, as_tensor, floating
 from ..mirror import mirrors
 from ..user_functions import check_function, plain_setting
 from .closed_functions import Closed, call
+from .continuous_adjoint import ContinuousTrajectory
 from .implicit_steps import jacobian_of
 from .ivp_runs import Run, System
 from .right_hand_side import Given, UserFunction
@@ -34,19 +36,19 @@ METHODS = {cls.__name__: cls for cls in (*EXPLICIT, *IMPLICIT)}
 class OdeSolution:
     """The solution as a function of time, from ``dense_output=True``. ts: the ends of the steps. t_min, t_max: of them."""
 
-    def __init__(self, system: System, which: Tensor, inputs: Sequence[Any], ts: Tensor) -> None:
+    def __init__(self, trajectory: Trajectory, which: Tensor, inputs: Sequence[Any], ts: Tensor) -> None:
         self.ts = ts
         self.t_min, self.t_max = min(ts[0], ts[-1]), max(ts[0], ts[-1])
         self.n_segments = ts.shape[0] - 1
-        self._system, self._which, self._inputs = system, which, inputs
+        self._trajectory, self._which, self._inputs = trajectory, which, inputs
 
     def __call__(self, t: Any) -> Any:
         """The states at `t`: shape (n,) for a number, (n, k) for k times. Tensors in `t` are differentiated."""
         t = to(floating(t), np.float64)
         times = reshape(t, (-1,))
         t0, t1, _, *rest = self._inputs
-        (which,) = call(Closed(self._system.query), self._which, times)
-        _, rows = call(Trajectory(self._system), which, t0, t1, times, *rest)
+        (which,) = call(Closed(self._trajectory.system.query), self._which, times)
+        _, rows = call(self._trajectory, which, t0, t1, times, *rest)
         return rows[0] if t.dim() == 0 else np.transpose(rows)
 
 
@@ -80,7 +82,9 @@ def solve_ivp(
         t_span, y0, t_eval, args: Tensors in them are differentiated.
         method: "RK45", "RK23", "DOP853", "Radau", "BDF", "LSODA", or the class.
         events: functions with the arguments of `fun`. Their times and states are differentiated too.
-        adjoint: "discrete", or "continuous": the adjoint equation is solved backward by the same method.
+        adjoint: "discrete", or "continuous": the adjoint equation is solved backward by the same method, together with
+            the state. Its error is that of the tolerances, and it is not for stiff systems, whose state cannot be
+            followed backward. Forward mode and events are as with "discrete".
         on_failure: "raise" a RuntimeError with SciPy's message, or "nan": values and gradients are NaN.
         progress: show how far the solver is.
         options: SciPy's ``rtol``, ``atol``, ``max_step``, ``first_step``, ``jac``, ``jac_sparsity`` ... For an implicit
@@ -146,8 +150,9 @@ def solve_ivp(
         (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
     _check_runs(runs, on_failure)
-    found = call(Trajectory(system), which, *inputs)
-    return _result(system, runs, which, inputs, found, bool(dense_output), adjoint)
+    kind = Trajectory if adjoint == "discrete" else functools.partial(ContinuousTrajectory, solve=solve_ivp)
+    found = call(kind(system), which, *inputs)
+    return _result(system, runs, which, inputs, found, kind if dense_output else None)
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -215,9 +220,12 @@ def _check_runs(runs: Sequence[Run], on_failure: str) -> None:
 
 
 def _result(
-    system: System, runs: Sequence[Run], which: Any, inputs: Sequence[Any], found: Any, dense: bool, adjoint: str
+    system: System, runs: Sequence[Run], which: Any, inputs: Sequence[Any], found: Any, kind: Any
 ) -> Any:
-    """SciPy's result object with Tensors. Of several runs, under vmap, the counts are summed."""
+    """SciPy's result object with Tensors. Of several runs, under vmap, the counts are summed.
+
+    kind: of trajectory, for the dense output; None if there is none.
+    """
     times, rows = found
     first = runs[0]
     worst = min(runs, key=lambda r: r.result.status).result
@@ -232,8 +240,8 @@ def _result(
     fields = dict(worst)
     fields.update(t=times[: first.main], y=y, sol=None, t_events=t_events, y_events=y_events)
     fields.update({k: sum(r.result[k] for r in runs) for k in ("nfev", "njev", "nlu")})
-    if dense and first.result.sol is not None:
-        fields["sol"] = OdeSolution(system, which, inputs, wrap(np.array(first.t)))
+    if kind is not None and first.result.sol is not None:
+        fields["sol"] = OdeSolution(kind(system), which, inputs, wrap(np.array(first.t)))
     fields["gradient_error"] = max(_error(system, r) for r in runs)
     return type(worst)(fields)
 

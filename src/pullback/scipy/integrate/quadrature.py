@@ -53,7 +53,7 @@ class Integral(Function):
     @staticmethod
     def forward(spec: Integrand, a: Tensor, b: Tensor, *xs: Tensor) -> Any:  # type: ignore[override]
         """Integrate on arrays."""
-        own = xs[: len(xs) - len(spec.closed.read)]
+        own = [x.detach() for x in xs[: len(xs) - len(spec.closed.read)]]
 
         def f(x: float) -> Array:
             return spec.closed.values(wrap(np.array(x, np.float64)), *own)[0]._data  # type: ignore[no-any-return]
