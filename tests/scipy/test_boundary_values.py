@@ -108,9 +108,7 @@ def test_a_singular_term_and_forward_mode() -> None:
     b = t64(1.5, False)
     tangent = func.jvp(at_end, (b,), (t64(1.0, False),))[1]
     np.testing.assert_allclose(tangent.item(), func.grad(at_end)(b).item(), rtol=1e-9)
-    np.testing.assert_allclose(
-        func.hessian(at_end)(b).item(), func.grad(func.grad(at_end))(b).item(), rtol=1e-8
-    )
+    np.testing.assert_allclose(func.hessian(at_end)(b).item(), func.grad(func.grad(at_end))(b).item(), rtol=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +129,7 @@ def test_a_singular_term_and_forward_mode() -> None:
 )
 def test_bad_input_to_solve_bvp(change: dict[str, Any], error: type[Exception], text: str) -> None:
     given: dict[str, Any] = {
-        "fun": lambda x, y: [y[1], -y[0] ** 3],
+        "fun": lambda x, y: [y[1], -(y[0] ** 3)],
         "bc": lambda a, b: [a[0], b[0] - 1],
         "x": [0.0, 0.5, 1.0],
         "y": np.ones((2, 3)),
@@ -198,7 +196,9 @@ def test_odeint_refuses_what_scipy_refuses() -> None:
 # The package ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("name", "reason"), [("ode", "keeps its state"), ("qmc_quad", "drawn anew"), ("RK45", "one by one")])
+@pytest.mark.parametrize(
+    ("name", "reason"), [("ode", "keeps its state"), ("qmc_quad", "drawn anew"), ("RK45", "one by one")]
+)
 def test_what_has_no_derivative_is_refused(name: str, reason: str) -> None:
     with pytest.raises(AttributeError, match=reason):
         getattr(integrate, name)

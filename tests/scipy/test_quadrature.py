@@ -123,7 +123,11 @@ def test_complex_functions_and_full_output() -> None:
         (lambda: quad(lambda x: x, 0, 1, weight="none", wvar=1), ValueError, "not a recognized weighting"),
         (lambda: quad(lambda x: None, 0, 1), TypeError, "must return a value"),
         (lambda: quad(3, 0, 1), TypeError, "a function"),
-        (lambda: quad(lambda x, k: k / x, 0, 1, args=(t64(1.0),)), RuntimeError, "(?s)maximum number|divergent|bad integrand"),
+        (
+            lambda: quad(lambda x, k: k / x, 0, 1, args=(t64(1.0),)),
+            RuntimeError,
+            "(?s)maximum number|divergent|bad integrand",
+        ),
         (
             lambda: quad(lambda x: x, t64(0.1), 1, weight="alg", wvar=(0, 0))[0].backward(),
             RuntimeError,
@@ -161,7 +165,8 @@ def test_quad_vec(limits: tuple[float, float]) -> None:
     else:
         gradcheck(lambda a, k: quad_vec(f, a, INF, args=(k,), epsrel=1e-11)[0], (t64(0.1), k), **CHECKS)
     np.testing.assert_allclose(
-        func.vmap(lambda k: quad_vec(f, *limits, args=(k,))[0])(t64([[0.7, 1.1], [0.2, 0.4]], False))[0].numpy(), theirs[0]
+        func.vmap(lambda k: quad_vec(f, *limits, args=(k,))[0])(t64([[0.7, 1.1], [0.2, 0.4]], False))[0].numpy(),
+        theirs[0],
     )
     assert quad_vec(f, 0, 1, args=(k,), full_output=True)[2].success
 
@@ -197,7 +202,11 @@ def test_integrals_of_samples(name: str, size: int, spacing: str, axis: int) -> 
     batch = np.stack([y, 2 * y + 1])
     found = func.vmap(lambda y: value(y, t64(grid, False)))(t64(batch, False))
     np.testing.assert_allclose(found[1].numpy(), theirs(batch[1], **{key: grid}, **given))
-    second = func.jvp(func.grad(lambda g: (value(t64(y, False), g) ** 2).sum()), (t64(grid, False),), (t64(np.ones(np.shape(grid)), False),))
+    second = func.jvp(
+        func.grad(lambda g: (value(t64(y, False), g) ** 2).sum()),
+        (t64(grid, False),),
+        (t64(np.ones(np.shape(grid)), False),),
+    )
     assert second[1].shape == np.shape(grid)
 
 
@@ -241,5 +250,7 @@ def test_scipys_errors_come_through(name: str, args: Any, kwargs: Any) -> None:
 def test_lists_of_tensors() -> None:
     a = t64(2.0)
     integrate.simpson([a, 1.0, a * a], x=[0.0, 1.0, a]).backward()
-    (expected,) = pullback.autograd.grad(integrate.simpson(np.stack([a, t64(1.0), a * a]), x=np.stack([t64(0.0), t64(1.0), a])), a)
+    (expected,) = pullback.autograd.grad(
+        integrate.simpson(np.stack([a, t64(1.0), a * a]), x=np.stack([t64(0.0), t64(1.0), a])), a
+    )
     np.testing.assert_allclose(a.grad.item(), expected.item())

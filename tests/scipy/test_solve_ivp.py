@@ -11,7 +11,7 @@ import scipy.integrate
 import pullback
 from pullback import func
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.scipy.integrate import solve_ivp
+from pullback.scipy.integrate import ivp_runs, solve_ivp
 
 EXPLICIT = ["RK23", "RK45", "DOP853"]
 IMPLICIT = ["Radau", "BDF", "LSODA"]
@@ -157,7 +157,9 @@ def test_modes_and_their_nesting() -> None:
 
 def test_a_sample_has_steps_of_its_own_under_vmap() -> None:
     def last(k: Any) -> Any:
-        return solve_ivp(lambda t, y, k: -k * y, (0.0, 1.0), [1.0], t_eval=[1.0], args=(k,), rtol=1e-9, atol=1e-9).y[0, 0]
+        return solve_ivp(lambda t, y, k: -k * y, (0.0, 1.0), [1.0], t_eval=[1.0], args=(k,), rtol=1e-9, atol=1e-9).y[
+            0, 0
+        ]
 
     ks = t64([0.1, 5.0, 40.0], False)
     np.testing.assert_allclose(func.vmap(func.grad(last))(ks).numpy(), -np.exp(-ks.numpy()), atol=1e-7)
@@ -178,7 +180,9 @@ def test_captured_tensors_each_have_their_own_gradient() -> None:
     settings: Any = {"t_eval": [0.5, 1.0], **FIXED}
     found = pullback.autograd.grad(solve_ivp(fun, (0, 1), [1.0], **settings).y.sum(), a, create_graph=True)[0]
     c = t64(0.7)
-    expected = pullback.autograd.grad(solve_ivp(explicit, (0, 1), [1.0], args=(c,), **settings).y.sum(), c, create_graph=True)[0]
+    expected = pullback.autograd.grad(
+        solve_ivp(explicit, (0, 1), [1.0], args=(c,), **settings).y.sum(), c, create_graph=True
+    )[0]
     np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-12)
     again = [pullback.autograd.grad(g, x)[0].item() for g, x in ((found, a), (expected, c))]
     np.testing.assert_allclose(again[0], again[1], rtol=1e-12)
@@ -430,8 +434,34 @@ def test_the_continuous_adjoint_of_what_is_read_and_of_complex_states() -> None:
     for adjoint in ("continuous", "discrete"):
         a = t64(0.7)
         b = a * 3
-        sol = solve_ivp(lambda t, y, a=a, b=b: -a * y + b * 1j, (0, 1), [1.0 + 0j], t_eval=[0.5, 1.0], adjoint=adjoint, **TIGHT)
+        sol = solve_ivp(
+            lambda t, y, a=a, b=b: -a * y + b * 1j, (0, 1), [1.0 + 0j], t_eval=[0.5, 1.0], adjoint=adjoint, **TIGHT
+        )
         (g,) = pullback.autograd.grad((sol.y.real + sol.y.imag).sum(), a, create_graph=True)
         (h,) = pullback.autograd.grad(g, a)
         found.append([g.item(), h.item()])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", EXPLICIT)
+@pytest.mark.parametrize("t_eval", [None, TIMES], ids=["steps", "t_eval"])
+def test_stages_in_a_batch_and_one_by_one_agree(method: str, t_eval: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = t64(0.3)
+    b = a * 2
+
+    def fun(t: Any, y: Any, k: Any, w: Any) -> Any:
+        return np.stack(pendulum(t, y, k, w)) + a * b * y
+
+    found = []
+    for equations, one in ((16, False), (0, False), (16, True)):
+        monkeypatch.setattr(ivp_runs, "EQUATIONS", equations)
+        given = arguments()
+
+        def rhs(t: Any, y: Any, k: Any, w: Any, one: bool = one) -> Any:
+            return fun(t, y, k, w) if not one or float(y[0]) < 1e3 else y  # looks at values: not for a batch
+
+        sol = solve_ivp(rhs, (0.0, 2.0), given[0], method, t_eval=t_eval, args=given[1:], rtol=1e-5)
+        grads = pullback.autograd.grad((sol.y**2).sum(), [*given, a], retain_graph=True)
+        found.append(np.concatenate([g.numpy().reshape(-1) for g in grads]))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-11)
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-11)

@@ -26,7 +26,9 @@ Array = np.ndarray[Any, Any]
 class _Problem:
     """The equations, on the mesh that SciPy chose. runs: SciPy's results."""
 
-    def __init__(self, fun: Any, bc: Any, guess: Array, p: Array | None, s: Array | None, settings: dict[str, Any]) -> None:
+    def __init__(
+        self, fun: Any, bc: Any, guess: Array, p: Array | None, s: Array | None, settings: dict[str, Any]
+    ) -> None:
         self.fun, self.bc, self.guess, self.p, self.settings = fun, bc, guess, p, settings
         self.s = None if s is None else np.asarray(s, guess.dtype)
         self.at_start = None if self.s is None else np.linalg.pinv(np.eye(len(guess)) - self.s)
@@ -176,7 +178,9 @@ def solve_bvp(
     guess = guess.astype(np.complex128 if guess.dtype.kind == "c" else np.float64)  # type: ignore[union-attr]
     if x.dim() != 1 or guess.ndim != 2:
         scipy.integrate.solve_bvp(fun, bc, array_of(x), guess)  # which raises
-    problem = _Problem(fun, bc, guess, None if start is None else start.astype(guess.dtype), settings.pop("S"), settings)
+    problem = _Problem(
+        fun, bc, guess, None if start is None else start.astype(guess.dtype), settings.pop("S"), settings
+    )
     a, b = x[0], x[-1]
     problem.mesh, read = _prepared(problem, x)
     (which,) = call(Closed(problem.plan), a.detach(), b.detach())
@@ -186,9 +190,7 @@ def solve_bvp(
         raise RuntimeError(worst.message)
     if len({r.x.size for r in runs}) > 1:
         raise RuntimeError(
-            errors.message(
-                f"{_WHERE}: under vmap the samples have meshes of different sizes", do="give a finer mesh x"
-            )
+            errors.message(f"{_WHERE}: under vmap the samples have meshes of different sizes", do="give a finer mesh x")
         )
     z = root(Closed(problem.residual, read), problem.find, which, a, b)
     (mesh,) = call(Closed(problem.points), which, a, b)

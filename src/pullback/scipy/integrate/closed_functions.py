@@ -27,7 +27,6 @@ from ...tensor.modes import thread
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of
 
-
 _PASS: contextvars.ContextVar[object] = contextvars.ContextVar("the innermost call of gradients()")
 
 

@@ -52,7 +52,9 @@ class ContinuousTrajectory(Trajectory):
 class _Backward:
     """One pass back over the points of a run."""
 
-    def __init__(self, trajectory: ContinuousTrajectory, run: Run, wanted: Sequence[bool], inputs: Sequence[Any]) -> None:
+    def __init__(
+        self, trajectory: ContinuousTrajectory, run: Run, wanted: Sequence[bool], inputs: Sequence[Any]
+    ) -> None:
         self.system, self.solve, self.run, self.wanted, self.inputs = (
             trajectory.system, trajectory.solve, run, wanted, inputs,
         )  # fmt: skip
@@ -76,7 +78,9 @@ class _Backward:
         now: Any = None
         for i in sorted(range(len(run.points)), key=lambda i: -sign * run.points[i].time):
             point = run.points[i]
-            moving = times[point.number] if point.kind != KNOT else t0 if i == 0 else t1 if i == len(run.t) - 1 else None
+            moving = (
+                times[point.number] if point.kind != KNOT else t0 if i == 0 else t1 if i == len(run.t) - 1 else None
+            )
             s = wrap(np.array(point.time)) if moving is None else moving
             if now is not None:
                 adjoint = self._between(now[0], now[1], s, adjoint)

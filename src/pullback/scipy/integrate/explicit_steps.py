@@ -62,9 +62,7 @@ class Tableau:
         return self.p @ (stack(powers) if isinstance(x, Tensor) else np.array(powers))
 
 
-TABLEAUS = {
-    cls: Tableau(cls) for cls in (scipy.integrate.RK23, scipy.integrate.RK45, scipy.integrate.DOP853)
-}
+TABLEAUS = {cls: Tableau(cls) for cls in (scipy.integrate.RK23, scipy.integrate.RK45, scipy.integrate.DOP853)}
 
 
 def combined(weights: Any, k: Any) -> Any:

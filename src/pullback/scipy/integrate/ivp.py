@@ -143,7 +143,13 @@ def solve_ivp(
     read = {id(r): r for f in (rhs, *watched) for r in f.reads(t0, y0)} if y0.dim() == 1 else {}
     with progress_bar(progress, t0, t1) as after:
         system = System(
-            rhs, watched, solver, {**options, "dense_output": bool(dense_output)}, [*read.values()], t_eval is not None, after
+            rhs,
+            watched,
+            solver,
+            {**options, "dense_output": bool(dense_output)},
+            [*read.values()],
+            t_eval is not None,
+            after,
         )
         system.jacobian = _jacobian(rhs, solver, options)
         inputs = (t0, t1, times, y0, *given.theta)
@@ -157,7 +163,9 @@ def solve_ivp(
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
-        raise ValueError(errors.message(f"{_WHERE}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value)))
+        raise ValueError(
+            errors.message(f"{_WHERE}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value))
+        )
 
 
 def _check_unpacks(args: Any) -> None:
@@ -197,7 +205,12 @@ def _jacobian(rhs: UserFunction, solver: Any, options: dict[str, Any]) -> Any:
             return lambda t, y: _matrix(jac(wrap(np.array(t)), wrap(np.array(y)), *rhs.given.filled(theta)))
 
         return of_user
-    if jac is not None or options.get("jac_sparsity") is not None or options.get("lband") is not None or options.get("uband") is not None:
+    if (
+        jac is not None
+        or options.get("jac_sparsity") is not None
+        or options.get("lband") is not None
+        or options.get("uband") is not None
+    ):
         return None
     return lambda theta: lambda t, y: jacobian_of(lambda t, y: rhs(t, y, *theta), t, np.array(y))
 
@@ -219,9 +232,7 @@ def _check_runs(runs: Sequence[Run], on_failure: str) -> None:
         )
 
 
-def _result(
-    system: System, runs: Sequence[Run], which: Any, inputs: Sequence[Any], found: Any, kind: Any
-) -> Any:
+def _result(system: System, runs: Sequence[Run], which: Any, inputs: Sequence[Any], found: Any, kind: Any) -> Any:
     """SciPy's result object with Tensors. Of several runs, under vmap, the counts are summed.
 
     kind: of trajectory, for the dense output; None if there is none.

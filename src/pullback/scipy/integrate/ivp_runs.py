@@ -23,6 +23,9 @@ Array = np.ndarray[Any, Any]
 
 KNOT, QUERY, EVENT = "knot", "query", "event"
 
+EQUATIONS = 16
+"""The most equations for which the stages of the steps are kept, and their Jacobians computed at once."""
+
 _NEAR = 1e-4  # how far beside an event its function is looked at, relative to the step
 _FLAT = 1e-5  # a slope below this, relative to the values over a step, is none
 
@@ -49,6 +52,7 @@ class Run(NamedTuple):
     rows: Array  # the states at the points
     main: int  # the number of points that are no events
     bounded: bool  # the last step ends at the end of the span
+    k: Sequence[Array] = ()  # the slopes at the stages of each step, of explicit methods for few equations
 
     @property
     def failed(self) -> bool:
@@ -59,17 +63,18 @@ class _Undefined(Exception):
     """The solver has lost its time: the right-hand side is not finite at the beginning."""
 
 
-def recorded(method: Any, steps: list[tuple[float, Array]], after: Callable[[Any], None] | None) -> Any:
+def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None) -> Any:
     """A solver class that notes its steps. after: called with the solver after each step."""
 
     def __init__(self: Any, fun: Any, t0: Any, y0: Any, *args: Any, **options: Any) -> None:
         method.__init__(self, fun, t0, y0, *args, **options)
-        steps.append((self.t, np.array(self.y)))
+        steps.append((self.t, np.array(self.y), None))
 
     def step(self: Any) -> Any:
         message = method.step(self)
         if self.status != "failed":
-            steps.append((self.t, np.array(self.y)))
+            k = getattr(self, "K", None) if self.n <= EQUATIONS else None
+            steps.append((self.t, np.array(self.y), None if k is None else k[: self.n_stages].copy()))
             if after is not None:
                 after(self)
         return message
@@ -102,7 +107,7 @@ class System:
 
     def plan(self, t0: Tensor, t1: Tensor, times: Tensor, y0: Tensor, *theta: Tensor) -> tuple[Tensor]:
         """Run SciPy; the result is the number of the run."""
-        steps: list[tuple[float, Array]] = []
+        steps: list[Any] = []
         options = dict(self.options)
         if self.jacobian is not None:
             options["jac"] = self.jacobian(theta)
@@ -125,7 +130,7 @@ class System:
             )
         except _Undefined:
             result = _undefined(span, y0._data, len(self.events))
-            steps = [(span[0], y0._data), (span[1], y0._data)]
+            steps = [(span[0], y0._data, None), (span[1], y0._data, None)]
         self.runs.append(self._run(result, steps, span, times._data))
         return (wrap(np.array(len(self.runs) - 1)),)
 
@@ -141,7 +146,7 @@ class System:
                 setattr(g, name, getattr(event.fun, name))
         return g
 
-    def _run(self, result: Any, steps: list[tuple[float, Array]], span: tuple[float, float], times: Array) -> Run:
+    def _run(self, result: Any, steps: list[Any], span: tuple[float, float], times: Array) -> Run:
         t, y = np.array([s[0] for s in steps]), np.array([s[1] for s in steps])
         n, failed = y.shape[1], result.status == -1
         found = times if failed and self.evaluates else np.asarray(result.t, np.float64)
@@ -159,7 +164,8 @@ class System:
             main = np.asarray(result.y).T if len(result.t) else np.empty((0, n))
             events = [np.asarray(e).reshape(-1, n) for e in result.y_events or []]
             rows = np.concatenate([main, *events]).astype(y.dtype, copy=False)
-        return Run(result, t, y, points, rows, len(found), result.status == 0)
+        k = [s[2] for s in steps[1:]]
+        return Run(result, t, y, points, rows, len(found), result.status == 0, () if any(v is None for v in k) else k)
 
     def query(self, which: Tensor, times: Tensor) -> tuple[Tensor]:
         """Evaluate the dense output of a run at times; the result is the number of a run with these points."""
@@ -304,4 +310,4 @@ def _undefined(span: tuple[float, float], y0: Array, events: int) -> Any:
     )
 
 
-__all__ = ["EVENT", "KNOT", "QUERY", "Point", "Run", "System", "queries"]
+__all__ = ["EQUATIONS", "EVENT", "KNOT", "QUERY", "Point", "Run", "System", "queries"]

@@ -123,7 +123,9 @@ def _at_limit(spec: Integrand, number: int, x: Any, xs: Sequence[Any]) -> Any:
         return wrap(np.zeros(()))
     if not spec.limited:
         raise RuntimeError(
-            errors.message("pullback.scipy.integrate.quad: the limits have no derivative with this weight", do="detach them")
+            errors.message(
+                "pullback.scipy.integrate.quad: the limits have no derivative with this weight", do="detach them"
+            )
         )
     value = call(spec.closed, x, *own)[0]
     return value if spec.weight is None else value * spec.weight(x)
@@ -189,7 +191,9 @@ class _Adaptive:
             return np.asarray(scipy.integrate.quad_vec(f, a, b, **self.vector)[0])
         known = functools.cache(lambda x: np.ravel(f(x)))
         settings = {**self.scalar, "full_output": 0, "complex_func": sample.dtype.kind == "c"}
-        parts = [scipy.integrate.quad(lambda x, i=i: known(x)[i].item(), a, b, **settings)[0] for i in range(sample.size)]
+        parts = [
+            scipy.integrate.quad(lambda x, i=i: known(x)[i].item(), a, b, **settings)[0] for i in range(sample.size)
+        ]
         return np.array(parts).reshape(sample.shape)
 
 

@@ -36,7 +36,9 @@ class Given:
         if self._flat_tensors:
             return tuple(theta)
         parts: Iterator[Any] = iter(theta)
-        return tuple(rebuild(self._tree, iter([next(parts) if i in self.places else x for i, x in enumerate(self._flat)])))
+        return tuple(
+            rebuild(self._tree, iter([next(parts) if i in self.places else x for i, x in enumerate(self._flat)]))
+        )
 
 
 class UserFunction:

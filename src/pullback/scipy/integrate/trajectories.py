@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...tensor.tensor import Tensor, wrap
+from .batched_adjoint import Batched, Inside
 from .closed_functions import Closed
 from .explicit_steps import TABLEAUS, Adjoint, Tableau
 from .ivp_runs import EVENT, KNOT, Run, System
@@ -52,35 +53,42 @@ class Trajectory(Closed):
         theta = [wrap(p._data).requires_grad_() if w else p for p, w in zip(theta, own, strict=True)]
         read = [r for r, w in zip(self.read, wanted[5 + len(theta) :], strict=True) if w]
         sources = [p for p, w in zip(theta, own, strict=True) if w] + read
-        back = Adjoint(tableau, lambda t, y: self.system.fun(t, y, *theta), sources, len(read))
         n = run.y.shape[1]
         cotangents = given[sum(outputs) - 1]._data if outputs[1] else np.zeros((len(run.points), n))
         at_knot, inside = _by_step(run, cotangents)
+        last = max([*at_knot, *(i + 1 for i in inside)], default=0)
+
+        def f(t: Any, y: Any) -> Any:
+            return self.system.fun(t, y, *theta)
+
+        if run.k and run.y.dtype == cotangents.dtype:
+            batched = Batched(tableau, f, sources, len(read))
+            found = batched.back(run, last, at_knot, inside)
+            if found is not None:
+                return (*([wrap(found)] if wanted[4] else []), *map(wrap, batched.sums))
+        back = Adjoint(tableau, f, sources, len(read))
         adjoint = np.zeros(n, run.y.dtype)
-        for i in reversed(range(max([*at_knot, *(j + 1 for j in inside)], default=0))):
-            h = run.t[i + 1] - run.t[i]
-            there = None
-            if i in inside:
-                times, rows = zip(*inside[i], strict=True)
-                there = (np.array(times) - run.t[i]) / h, np.array(rows)
-            adjoint = back.back(run.t[i], h, run.y[i], adjoint + at_knot.get(i + 1, 0), there)
+        for i in reversed(range(last)):
+            at_end = adjoint + at_knot.get(i + 1, 0)
+            adjoint = back.back(run.t[i], run.t[i + 1] - run.t[i], run.y[i], at_end, inside.get(i))
         adjoint = adjoint + at_knot.get(0, 0)
         return (*([wrap(adjoint)] if wanted[4] else []), *map(wrap, back.sums))
 
 
-def _by_step(run: Run, cotangents: Array) -> tuple[dict[int, Array], dict[int, list[tuple[float, Array]]]]:
-    """The cotangents at the knots, and those within the steps with their times; zeros are left out."""
+def _by_step(run: Run, cotangents: Array) -> tuple[dict[int, Array], Inside]:
+    """The cotangents at the knots, and those within the steps with their positions there; zeros are left out."""
     at_knot: dict[int, Array] = {}
     inside: dict[int, list[tuple[float, Array]]] = {}
     for point, g in zip(run.points, cotangents, strict=True):
         if not g.any():
             continue
-        number = point.number if point.kind == KNOT else _knot(run, point.time, point.segment)
+        i = point.segment
+        number = point.number if point.kind == KNOT else _knot(run, point.time, i)
         if number is None:
-            inside.setdefault(point.segment, []).append((point.time, g))
+            inside.setdefault(i, []).append(((point.time - run.t[i]) / (run.t[i + 1] - run.t[i]), g))
         else:
             at_knot[number] = at_knot.get(number, 0) + g
-    return at_knot, inside
+    return at_knot, {i: (np.array([x for x, _ in own]), np.array([g for _, g in own])) for i, own in inside.items()}
 
 
 def _knot(run: Run, time: float, segment: int) -> int | None:
