@@ -54,13 +54,14 @@ def test_values_of_solve_bvp_are_scipys() -> None:
         np.ones((2, 5)),
         tol=1e-7,
     )
-    assert isinstance(ours, type(theirs)) and ours.p is None and ours.niter == theirs.niter
+    assert isinstance(ours, type(theirs))
+    assert (ours.p, ours.niter) == (None, theirs.niter)
     for name in ("x", "y", "yp"):
         np.testing.assert_allclose(ours[name].detach().numpy(), theirs[name], rtol=1e-13, atol=1e-13)
     at = np.array([[0.1, 0.9], [1.5, 0.0]])
     for nu in (0, 1, 2, 3):
         np.testing.assert_allclose(ours.sol(at, nu).detach().numpy(), theirs.sol(at, nu), rtol=1e-6, atol=1e-8)
-    assert ours.sol(0.3).shape == (2,) and ours.gradient_error == theirs.rms_residuals.max()
+    assert (tuple(ours.sol(0.3).shape), ours.gradient_error) == ((2,), theirs.rms_residuals.max())
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -143,7 +144,8 @@ def test_a_boundary_value_problem_without_a_solution() -> None:
     lost = solve_bvp(
         lambda x, y: [y[1], -k * y[0]], lambda a, b: [a[0], a[0]], [0, 0.5, 1], np.ones((2, 3)), on_failure="nan"
     )
-    assert not lost.success and np.isnan(lost.y.detach().numpy()).all()
+    assert not lost.success
+    assert np.isnan(lost.y.detach().numpy()).all()
 
 
 # odeint ---------------------------------------------------------------------------------------------------------------
@@ -177,7 +179,8 @@ def test_odeint() -> None:
 def test_odeint_with_captured_tensors_a_jacobian_and_full_output() -> None:
     k = t64(0.5)
     rows, info = odeint(lambda y, t: -k * y, 2.0, [0.0, 2.0], Dfun=lambda y, t: [[-k]], full_output=1)
-    assert rows.shape == (2, 1) and info["message"] == "Integration successful." and "nst" in info
+    assert (tuple(rows.shape), info["message"]) == ((2, 1), "Integration successful.")
+    assert "nst" in info
     rows[-1, 0].backward()
     np.testing.assert_allclose(k.grad.item(), -4 * np.exp(-1.0), rtol=1e-6)
 

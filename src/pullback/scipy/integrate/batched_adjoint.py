@@ -1,9 +1,9 @@
 """The adjoint of explicit steps with the stages of many steps in one batch.
 
 The states at all stages are known after the forward run. So the right-hand side is called once for a batch of them,
-and its Jacobians are taken from the graph of that call, a row for all stages at a time. What remains to be done in order
-is arithmetic on small arrays; at last one pass gives the gradients of what the right-hand side depends on. That pays for
-few equations, and needs a right-hand side that `vmap` can follow.
+and its Jacobians are taken from the graph of that call, a row for all stages at a time. What remains to be done in
+order is arithmetic on small arrays; at last one pass gives the gradients of what the right-hand side depends on. That
+pays for few equations, and needs a right-hand side that `vmap` can follow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _STEPS = 64  # of one batch
 
 
 class Batched:
-    """The gradients of one run. f: of t and y. sources: what f depends on; the last `read` of them it reads by itself."""
+    """The gradients of one run.
+
+    f: of t and y. sources: the tensors that f depends on, besides; the last `read` of them it reads by itself.
+    """
 
     def __init__(self, tableau: Tableau, f: Callable[..., Any], sources: Sequence[Tensor], read: int) -> None:
         self.tableau, self.f = tableau, f
@@ -102,7 +105,7 @@ class Batched:
         for j in range(count - 1, -1, -1):
             cotangents[j] = base[j] + a[j, j + 1 :] @ of_states[j + 1 :]
             of_states[j] = cotangents[j] @ jacobians[j]
-        return total + of_states.sum(axis=0)  # type: ignore[no-any-return]
+        return total + of_states.sum(axis=0)
 
 
 def _rows(out: Tensor, states: Tensor) -> Array:

@@ -155,12 +155,12 @@ def solve_bvp(
         SciPy's BVPResult with Tensors p, x, y, yp, with ``sol(x)``, and with ``gradient_error``: the largest relative
         residual, which bounds how exact the equations are solved.
 
-    The derivative is the one of the collocation equations on the last mesh: with the unknowns z, ``dz = -(dr/dz)^-1 dr``.
+    The derivative is that of the collocation equations r = 0 on the last mesh: ``dz = -(dr/dz)^-1 dr`` for the unknowns z.
 
     >>> import numpy as np, pullback
     >>> k = pullback.tensor(1.0, dtype=pullback.float64, requires_grad=True)
     >>> sol = solve_bvp(
-    ...     lambda x, y: [y[1], -k * y[0]], lambda a, b: [a[0], b[0] - 1], np.linspace(0, 1, 5), np.ones((2, 5)), tol=1e-6
+    ...     lambda x, y: [y[1], -k * y[0]], lambda a, b: [a[0], b[0] - 1], [0.0, 0.5, 1.0], np.ones((2, 3)), tol=1e-6
     ... )
     >>> sol.sol(0.5)[0].backward()  # of sin(sqrt(k) / 2) / sin(sqrt(k))
     >>> round(k.grad.item(), 4)

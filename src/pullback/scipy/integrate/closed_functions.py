@@ -44,7 +44,7 @@ def gradients(
     alone, because the first one's is sent on by its own node: a hook keeps it from being counted twice.
     """
     pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if o.requires_grad]
-    if not pairs:
+    if not pairs or not (inputs or read):
         return [None] * (len(inputs) + len(read))
     inner = [i for i, r in enumerate(read) if r.grad_fn is not None] if len(read) > 1 else []
     kept: dict[int, Any] = {}
@@ -109,7 +109,8 @@ class Closed:
                 outs = tuple(o for o, has in zip(outs, outputs, strict=True) if has)
                 found = gradients(outs, tracked.aliases, read, gs, recorded)
             like = [*tracked.aliases, *read]
-            return tuple(np.zeros_like(a.detach()) if g is None else g for g, a in zip(found, like, strict=True))
+            every: list[Any] = [np.zeros_like(a.detach()) if g is None else g for g, a in zip(found, like, strict=True)]
+            return tuple(every)
 
         return Closed(pulled, self.read)
 
@@ -124,7 +125,7 @@ class Closed:
                 outs = self.fun(*_filled(xs, own, chosen))
                 return tuple(o for o, has in zip(outs, outputs, strict=True) if has)
 
-            return jvp(part, tuple(x for x, w in zip(xs, own, strict=True) if w), tuple(ts))[1]  # type: ignore[no-any-return]
+            return jvp(part, tuple(x for x, w in zip(xs, own, strict=True) if w), tuple(ts))[1]
 
         return Closed(pushed, self.read)
 
@@ -150,7 +151,7 @@ class Call(Function):
     """A call of a closed function. Its inputs are followed by what the function reads."""
 
     @staticmethod
-    def forward(closed: Closed, *xs: Tensor) -> Any:  # type: ignore[override]
+    def forward(closed: Closed, *xs: Tensor) -> Any:
         """Call it; nothing is recorded, and no input leads to a tensor that the function reads."""
         with no_grad():
             outs = closed.values(*[x.detach() for x in xs[: len(xs) - len(closed.read)]])
@@ -241,7 +242,7 @@ class Root(Function):
     """The root of a closed function of one array and of further inputs."""
 
     @staticmethod
-    def forward(residual: Closed, find: Callable[..., Any], *xs: Tensor) -> Any:  # type: ignore[override]
+    def forward(residual: Closed, find: Callable[..., Any], *xs: Tensor) -> Any:
         """Find it."""
         return wrap(np.array(find(*[array_of(x) for x in xs[: len(xs) - len(residual.read)]])))
 

@@ -34,7 +34,7 @@ METHODS = {cls.__name__: cls for cls in (*EXPLICIT, *IMPLICIT)}
 
 
 class OdeSolution:
-    """The solution as a function of time, from ``dense_output=True``. ts: the ends of the steps. t_min, t_max: of them."""
+    """The solution as a function of time, from ``dense_output=True``. ts: the ends of the steps."""
 
     def __init__(self, trajectory: Trajectory, which: Tensor, inputs: Sequence[Any], ts: Tensor) -> None:
         self.ts = ts
@@ -54,8 +54,8 @@ class OdeSolution:
 
 @mirrors(
     "integrate.solve_ivp",
-    derivative="explicit methods: the exact discrete adjoint of the steps taken, or the continuous one; implicit methods: "
-    "the adjoint by Radau IIA on the steps taken, with the Jacobian; times of events by the implicit function theorem",
+    derivative="explicit methods: the exact discrete adjoint of the steps taken, or the continuous one; implicit "
+    "methods: the adjoint by Radau IIA on the steps taken, with the Jacobian; times of events by the implicit function theorem",
     limits="sizes of steps are constants; a tangential event is an error",
 )
 def solve_ivp(
@@ -205,12 +205,7 @@ def _jacobian(rhs: UserFunction, solver: Any, options: dict[str, Any]) -> Any:
             return lambda t, y: _matrix(jac(wrap(np.array(t)), wrap(np.array(y)), *rhs.given.filled(theta)))
 
         return of_user
-    if (
-        jac is not None
-        or options.get("jac_sparsity") is not None
-        or options.get("lband") is not None
-        or options.get("uband") is not None
-    ):
+    if any(options.get(name) is not None for name in ("jac", "jac_sparsity", "lband", "uband")):
         return None
     return lambda theta: lambda t, y: jacobian_of(lambda t, y: rhs(t, y, *theta), t, np.array(y))
 

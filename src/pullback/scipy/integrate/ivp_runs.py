@@ -59,14 +59,14 @@ class Run(NamedTuple):
         return self.result.status == -1
 
 
-class _Undefined(Exception):
+class _UndefinedError(Exception):
     """The solver has lost its time: the right-hand side is not finite at the beginning."""
 
 
 def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None) -> Any:
     """A solver class that notes its steps. after: called with the solver after each step."""
 
-    def __init__(self: Any, fun: Any, t0: Any, y0: Any, *args: Any, **options: Any) -> None:
+    def begin(self: Any, fun: Any, t0: Any, y0: Any, *args: Any, **options: Any) -> None:
         method.__init__(self, fun, t0, y0, *args, **options)
         steps.append((self.t, np.array(self.y), None))
 
@@ -79,7 +79,7 @@ def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None)
                 after(self)
         return message
 
-    return type(method.__name__, (method,), {"__init__": __init__, "step": step})
+    return type(method.__name__, (method,), {"__init__": begin, "step": step})
 
 
 class System:
@@ -115,7 +115,7 @@ class System:
 
         def fun(t: Any, y: Any) -> Any:
             if t != t:
-                raise _Undefined
+                raise _UndefinedError
             return rhs(t, y)
 
         try:
@@ -128,7 +128,7 @@ class System:
                 events=[self._event(e, theta) for e in self.events] or None,
                 **options,
             )
-        except _Undefined:
+        except _UndefinedError:
             result = _undefined(span, y0._data, len(self.events))
             steps = [(span[0], y0._data, None), (span[1], y0._data, None)]
         self.runs.append(self._run(result, steps, span, times._data))
@@ -139,7 +139,7 @@ class System:
         values = event.of_arrays(theta)
 
         def g(t: Any, y: Any) -> float:
-            return values(t, y).item()  # type: ignore[no-any-return]
+            return values(t, y).item()
 
         for name in ("terminal", "direction"):
             if hasattr(event.fun, name):
@@ -216,7 +216,7 @@ class System:
             knots[-1] = t1
         return knots
 
-    def _step(self, run: Run, i: int, knots: Sequence[Any], y: Any, theta: Sequence[Any]) -> Any:
+    def _step(self, run: Run, i: int, knots: Any, y: Any, theta: Sequence[Any]) -> Any:
         h = knots[i + 1] - knots[i]
         for cls, tableau in TABLEAUS.items():
             if issubclass(self.method, cls):
@@ -274,7 +274,7 @@ class System:
                     errors.message(
                         f"{event.where}: event {number} ({name_of(event.fun)}) is tangential at t = {time:.6g}: it "
                         "touches zero there, and its time has no derivative",
-                        do="choose an event that crosses zero, or take the derivative of results that do not depend on it",
+                        do="choose an event that crosses zero, or differentiate results that do not depend on it",
                     )
                 )
             return np.array([time])

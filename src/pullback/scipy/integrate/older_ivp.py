@@ -95,8 +95,8 @@ def odeint(
 ) -> Any:
     """Solve an initial value problem ``dy/dt = func(y, t, *args)``; the result has a row for each time.
 
-    func, y0, t, args: as in `solve_ivp`, except for the order of y and t without `tfirst`. Tensors in y0, t and args are
-    differentiated. on_failure: "raise" a RuntimeError with SciPy's message, or "nan".
+    func, y0, t, args: as in `solve_ivp`, except for the order of y and t without `tfirst`. Tensors in y0, t and args
+    are differentiated. on_failure: "raise" a RuntimeError with SciPy's message, or "nan".
 
     The values are SciPy's; the derivative is that of `solve_ivp` with "LSODA" at the same tolerances. `solve_ivp` with
     an explicit method is faster where the system is not stiff.

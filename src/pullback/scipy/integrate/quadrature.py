@@ -51,12 +51,12 @@ class Integral(Function):
     """An integral as a node. Its inputs are the limits, the inputs of the integrand, and what that reads."""
 
     @staticmethod
-    def forward(spec: Integrand, a: Tensor, b: Tensor, *xs: Tensor) -> Any:  # type: ignore[override]
+    def forward(spec: Integrand, a: Tensor, b: Tensor, *xs: Tensor) -> Any:
         """Integrate on arrays."""
         own = [x.detach() for x in xs[: len(xs) - len(spec.closed.read)]]
 
         def f(x: float) -> Array:
-            return spec.closed.values(wrap(np.array(x, np.float64)), *own)[0]._data  # type: ignore[no-any-return]
+            return spec.closed.values(wrap(np.array(x, np.float64)), *own)[0]._data
 
         with no_grad():
             return wrap(np.array(spec.integrate(f, float(array_of(a)), float(array_of(b)))))

@@ -45,7 +45,7 @@ def _sampled(scipy_function: Callable[..., Any], formula: Callable[..., Any], ax
     def recorded(*tensors: Tensor) -> tuple[Any]:
         every = {**given, **dict(zip(names, tensors, strict=True))}
         y = every["y"]
-        steps = every.get("dx") if every.get("x") is None else _spacings(every["x"], y, axis)
+        steps: Any = every.get("dx") if every.get("x") is None else _spacings(every["x"], y, axis)
         if every.get("x") is None and np.ndim(steps):
             steps = movedim(as_tensor(steps), axis, -1)
         initial = every.get("initial")
