@@ -155,7 +155,8 @@ def solve_bvp(
         SciPy's BVPResult with Tensors p, x, y, yp, with ``sol(x)``, and with ``gradient_error``: the largest relative
         residual, which bounds how exact the equations are solved.
 
-    The derivative is that of the collocation equations r = 0 on the last mesh: ``dz = -(dr/dz)^-1 dr`` for the unknowns z.
+    The derivative is that of the collocation equations r = 0 on the last mesh, ``dz = -(dr/dz)^-1 dr``, where z are the
+    unknowns.
 
     >>> import numpy as np, pullback
     >>> k = pullback.tensor(1.0, dtype=pullback.float64, requires_grad=True)
