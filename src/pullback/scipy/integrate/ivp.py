@@ -117,17 +117,7 @@ def solve_ivp(
     check_function(_WHERE, fun)
     _check_choice("adjoint", adjoint, ("discrete", "continuous"))
     _check_choice("on_failure", on_failure, ("raise", "nan"))
-    if not (isinstance(method, str) and method in METHODS):
-        scipy_class = inspect.isclass(method) and issubclass(method, scipy.integrate.OdeSolver)
-        if not scipy_class:
-            raise ValueError(f"`method` must be one of {tuple(METHODS)} or OdeSolver class.")
-        if not issubclass(method, (*EXPLICIT, *IMPLICIT)):
-            raise TypeError(
-                errors.message(
-                    f"{_WHERE}: method", expected=f"one of {', '.join(METHODS)}, or a subclass", found=method.__name__
-                )
-            )
-    solver = METHODS[method] if isinstance(method, str) else method
+    solver = _solver(method)
     names = [k for k in options if not callable(options[k])]
     options |= dict(zip(names, plain_setting(_WHERE, **{k: options[k] for k in names}), strict=True))
     (vectorized,) = plain_setting(_WHERE, vectorized=vectorized)
@@ -160,6 +150,21 @@ def solve_ivp(
     kind = Trajectory if adjoint == "discrete" else functools.partial(ContinuousTrajectory, solve=solve_ivp)
     found = call(kind(system), which, *inputs)
     return _result(system, runs, which, inputs, found, kind if dense_output else None)
+
+
+def _solver(method: Any) -> Any:
+    """The class of a method."""
+    if isinstance(method, str) and method in METHODS:
+        return METHODS[method]
+    if not (inspect.isclass(method) and issubclass(method, scipy.integrate.OdeSolver)):
+        raise ValueError(f"`method` must be one of {tuple(METHODS)} or OdeSolver class.")
+    if not issubclass(method, (*EXPLICIT, *IMPLICIT)):
+        raise TypeError(
+            errors.message(
+                f"{_WHERE}: method", expected=f"one of {', '.join(METHODS)}, or a subclass", found=method.__name__
+            )
+        )
+    return method
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

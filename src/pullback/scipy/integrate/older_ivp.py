@@ -124,27 +124,12 @@ def odeint(
 
     rhs = UserFunction(_WHERE, of_t_and_y, given, tuple(y0.shape))
     read = rhs.reads(t[0], y0)
-    options = {
-        "rtol": _TOLERANCE if rtol is None else settings["rtol"],
-        "atol": _TOLERANCE if atol is None else settings["atol"],
-        "max_step": settings["hmax"] or np.inf,
-        "min_step": settings["hmin"],
-        "first_step": settings["h0"] or None,
-    }
-    system = _Older(rhs, [], scipy.integrate.LSODA, options, read, True, None)
+    system = _Older(rhs, [], scipy.integrate.LSODA, _ivp_options(settings), read, True, None)
     system.settings = settings
     inputs = (t[0], t[-1], t, y0, *given.theta)
     system.differentiated = any(isinstance(x, Lifted) or x.requires_grad for x in (*inputs, *read))
     if Dfun is not None:
-
-        def of_user(theta: Any) -> Any:
-            filled = given.filled(theta)
-            return lambda t, y: array_of(as_tensor(of_jacobian(wrap(np.array(t)), wrap(np.array(y)), *filled)))
-
-        def of_jacobian(t: Any, y: Any, *args: Any) -> Any:
-            return Dfun(t, y, *args) if tfirst else Dfun(y, t, *args)
-
-        system.jacobian = of_user
+        system.jacobian = _jacobian(Dfun, given, bool(tfirst))
     (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
     worst = min(runs, key=lambda r: r.result.status).result
@@ -154,6 +139,32 @@ def odeint(
     if worst.status < 0:
         rows = rows * np.nan
     return (rows, worst.info) if full_output else rows
+
+
+def _ivp_options(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of `odeint` as options of `solve_ivp`."""
+    return {
+        "rtol": _TOLERANCE if settings["rtol"] is None else settings["rtol"],
+        "atol": _TOLERANCE if settings["atol"] is None else settings["atol"],
+        "max_step": settings["hmax"] or np.inf,
+        "min_step": settings["hmin"],
+        "first_step": settings["h0"] or None,
+    }
+
+
+def _jacobian(dfun: Callable[..., Any], given: Given, tfirst: bool) -> Callable[..., Any]:
+    """From the Tensors among the args to the Jacobian that SciPy calls, as ``Dfun=``."""
+
+    def of_args(theta: Any) -> Any:
+        args = given.filled(theta)
+
+        def called(t: Any, y: Any) -> Any:
+            t, y = wrap(np.array(t)), wrap(np.array(y))
+            return array_of(as_tensor(dfun(t, y, *args) if tfirst else dfun(y, t, *args)))
+
+        return called
+
+    return of_args
 
 
 __all__ = ["odeint"]
