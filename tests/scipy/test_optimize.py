@@ -145,9 +145,9 @@ def test_what_a_function_reads_has_the_derivative_of_an_argument(name: str) -> N
         held = {
             "root hybr": lambda: optimize.root(lambda x: pair(x, a, c - b), [1.0, 1.0], tol=1e-12).x,
             "brentq": lambda: optimize.brentq(lambda x: cubic(x, a, Holder.half), 0, 10),
-            "minimize BFGS": lambda: optimize.minimize(
-                lambda x: rosenbrock(x, a, c - b), [0.5, 0.6], options={"gtol": 1e-8}
-            ).x,
+            "minimize BFGS": lambda: (
+                optimize.minimize(lambda x: rosenbrock(x, a, c - b), [0.5, 0.6], options={"gtol": 1e-8}).x
+            ),
             "least_squares": lambda: optimize.least_squares(lambda x: residuals(x, a, c - b), [1.0, 1.0], **TIGHT).x,
             "curve_fit": lambda: optimize.curve_fit(
                 lambda t, h, r: decay(t, h, r) - a[1] * (-a[0] * T).exp() - (c - b) * NOISE, T, 0 * T, **TIGHT
@@ -383,7 +383,9 @@ def test_a_large_system_has_a_sparse_jacobian() -> None:
     found = optimize.root(diffusion, np.zeros(n), (k,), method="krylov", options=options)
     found.x.sum().backward()
     step = 1e-3
-    up, down = (optimize.root(diffusion, np.zeros(n), (1 + s,), method="krylov", options=options).x for s in (step, -step))
+    up, down = (
+        optimize.root(diffusion, np.zeros(n), (1 + s,), method="krylov", options=options).x for s in (step, -step)
+    )
     assert k.grad.item() == pytest.approx((up - down).sum().item() / (2 * step), rel=1e-3)
 
 

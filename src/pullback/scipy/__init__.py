@@ -20,9 +20,7 @@ try:
     import scipy as _scipy
 except ModuleNotFoundError as _error:
     raise ModuleNotFoundError(
-        errors.message(
-            "pullback.scipy needs SciPy, which is not installed", do="pip install 'pullback[scipy]'"
-        ),
+        errors.message("pullback.scipy needs SciPy, which is not installed", do="pip install 'pullback[scipy]'"),
         name="scipy",
     ) from _error
 

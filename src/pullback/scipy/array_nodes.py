@@ -212,9 +212,7 @@ class Elementwise(Function):
         return Elementwise.apply(op, *moved), 0
 
 
-def elementwise(
-    name: str, ufunc: Callable[..., Any], *partials: Callable[..., Any] | None
-) -> Callable[..., Any]:
+def elementwise(name: str, ufunc: Callable[..., Any], *partials: Callable[..., Any] | None) -> Callable[..., Any]:
     """A function of Tensors from a ufunc and its partial derivatives, one for each argument.
 
     >>> import numpy as np, pullback, scipy.special

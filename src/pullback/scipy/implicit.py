@@ -48,7 +48,9 @@ class Dense:
         self.matrix = matrix
         if not np.isfinite(matrix).all():
             raise RuntimeError(
-                errors.message(f"{where}: the Jacobian at the solution has elements that are not finite: there is no derivative")
+                errors.message(
+                    f"{where}: the Jacobian at the solution has elements that are not finite: there is no derivative"
+                )
             )
         condition = np.linalg.cond(matrix, 1) if matrix.size else 1.0
         if not condition < 0.1 / np.finfo(matrix.dtype).eps:
@@ -191,7 +193,9 @@ class Equation:
                 return Products(self.where, *self.products(x, parameters))
             return Sparse(self.where, jacobian(x))
 
-    def products(self, x: Tensor, parameters: Sequence[Any]) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    def products(
+        self, x: Tensor, parameters: Sequence[Any]
+    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """The products of the Jacobian and of its transpose with vectors."""
 
         def of_x(y: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ def refuse(package: str, reasons: dict[str, str]) -> None:
 def home(package: str, names: dict[str, Any], same: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The ``__getattr__`` and the ``__dir__`` of a module that mirrors a package of SciPy.
 
-    names: the globals of the module, of which its ``__all__`` are public. same: SciPy's own names that are handed on
+    names: the globals of the module; those in its ``__all__`` are public. same: SciPy's own names that are handed on
     as they are, because they hold settings or results.
 
     >>> find, names = home("optimize", {"__all__": ["root"]}, same="Bounds")

@@ -3,8 +3,8 @@
 from ..mirror import home, refuse
 from .fits import curve_fit, least_squares
 from .minima import minimize, minimize_scalar
-from .roots import fixed_point, fsolve, newton_krylov, root
 from .scalar_roots import bisect, brenth, brentq, newton, ridder, root_scalar
+from .vector_roots import fixed_point, fsolve, newton_krylov, root
 
 __all__ = [
     "bisect",
@@ -35,9 +35,15 @@ refuse(
         "linear_sum_assignment": _CHOICE,
         "quadratic_assignment": _CHOICE,
         "isotonic_regression": "which values are put together changes by jumps; minimize with constraints has a derivative",
-        **dict.fromkeys(("basinhopping", "brute", "differential_evolution", "direct", "dual_annealing", "shgo"), _RANDOM),
-        **dict.fromkeys(("approx_fprime", "check_grad"), "it is a finite difference; func.jacrev and gradcheck are exact"),
-        **dict.fromkeys(("nnls", "lsq_linear"), "its solver takes the matrix alone; least_squares(..., bounds=) has a derivative"),
+        **dict.fromkeys(
+            ("basinhopping", "brute", "differential_evolution", "direct", "dual_annealing", "shgo"), _RANDOM
+        ),
+        **dict.fromkeys(
+            ("approx_fprime", "check_grad"), "it is a finite difference; func.jacrev and gradcheck are exact"
+        ),
+        **dict.fromkeys(
+            ("nnls", "lsq_linear"), "its solver takes the matrix alone; least_squares(..., bounds=) has a derivative"
+        ),
     },
 )
 

@@ -130,7 +130,10 @@ def least_squares(
     if loss not in _LOSSES:
         raise NotImplementedError(
             errors.message(
-                f"{where}: loss", expected=f"one of {', '.join(_LOSSES)}", found=errors.describe(loss), do="use minimize"
+                f"{where}: loss",
+                expected=f"one of {', '.join(_LOSSES)}",
+                found=errors.describe(loss),
+                do="use minimize",
             )
         )
     extra = dict(kwargs or {})
@@ -207,13 +210,7 @@ def curve_fit(
     bounds = (bounds.lb, bounds.ub) if isinstance(bounds, scipy.optimize.Bounds) else bounds
     start = _first_guess(f, bounds) if p0 is None else floating(p0)
     y, weights = floating(ydata), None if sigma is None else floating(sigma)
-    for given in (y, weights):
-        if check_finite is not False and given is not None and not isinstance(given, Lifted):
-            np.asarray_chkfinite(array_of(given))  # SciPy's own error
-    if nan_policy == "omit":
-        raise NotImplementedError(
-            errors.message(f"{where}: nan_policy='omit'", do="leave the NaN out of xdata and ydata before the call")
-        )
+    _check_data(where, check_finite, nan_policy, y, weights)
     data = xdata if isinstance(xdata, (Tensor, list, tuple)) or not hasattr(xdata, "dtype") else floating(xdata)
     more: list[Any] = []
 
@@ -255,6 +252,17 @@ def curve_fit(
     return (popt, pcov, *more) if full_output else (popt, pcov)
 
 
+def _check_data(where: str, check_finite: Any, nan_policy: Any, *data: Any) -> None:
+    """SciPy's own error for NaN and infinities."""
+    for given in data:
+        if check_finite is not False and given is not None and not isinstance(given, Lifted):
+            np.asarray_chkfinite(array_of(given))
+    if nan_policy == "omit":
+        raise NotImplementedError(
+            errors.message(f"{where}: nan_policy='omit'", do="leave the NaN out of xdata and ydata before the call")
+        )
+
+
 def _covariance(program: Squares, popt: Tensor, absolute: bool) -> Tensor:
     """The inverse of ``J^T J`` at the fit, times the mean square of the residuals."""
     parameters = program.inputs[1:]
@@ -270,7 +278,9 @@ def _covariance(program: Squares, popt: Tensor, absolute: bool) -> Tensor:
 
 def _first_guess(f: Any, bounds: Any) -> Array:
     """Where SciPy begins without `p0`: ones, or a point within the bounds."""
-    names = [p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = [
+        p for p in inspect.signature(f).parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     if len(names) < 2:
         raise ValueError("Unable to determine number of fit parameters.")
     count = len(names) - 1

@@ -16,7 +16,7 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
-from ..progress import Show, shown
+from ..progress_bar import Show, shown
 from ..user_functions import plain_setting
 from .outcomes import Runs, outcome, solved
 from .stationary import Program, rows_of
@@ -41,7 +41,9 @@ def value_and_slope(program: Program, parameters: Any) -> Callable[[Array], tupl
     return both
 
 
-def _derivatives(program: Program, method: str, jac: Any, hess: Any, hessp: Any, fun: Any, parameters: Any) -> dict[str, Any]:
+def _derivatives(
+    program: Program, method: str, jac: Any, hess: Any, hessp: Any, fun: Any, parameters: Any
+) -> dict[str, Any]:
     """The function and its derivatives for SciPy: the person's own, or exact ones where the method takes them."""
     plain = program.plain
     given: dict[str, Any] = {"fun": plain(program, parameters), "jac": jac, "hess": hess, "hessp": hessp}
@@ -68,7 +70,9 @@ def _derivatives(program: Program, method: str, jac: Any, hess: Any, hessp: Any,
 def _products(program: Program, parameters: Any) -> Callable[..., Array]:
     def product(a: Array, v: Array, *ignored: Any) -> Array:
         with no_grad():
-            return array_of(jvp(lambda y: program.slope(y, *parameters), (wrap(np.array(a)),), (wrap(np.array(v, a.dtype)),))[1])
+            return array_of(
+                jvp(lambda y: program.slope(y, *parameters), (wrap(np.array(a)),), (wrap(np.array(v, a.dtype)),))[1]
+            )
 
     return product
 
@@ -195,7 +199,14 @@ def minimize(
             if progress:
                 report = _counting(show, callback, name not in ("tnc", "slsqp", "cobyla"))
             found = scipy.optimize.minimize(
-                x0=start, method=method, bounds=box, constraints=limits or (), tol=tol, callback=report, options=options, **given
+                x0=start,
+                method=method,
+                bounds=box,
+                constraints=limits or (),
+                tol=tol,
+                callback=report,
+                options=options,
+                **given,
             )
         return program.completed(np.array(found.x), parameters), found
 
@@ -250,9 +261,7 @@ def minimize_scalar(
 
     def run(start: Array, *parameters: Any) -> tuple[Array, Any]:
         values = program.plain(program, parameters)
-        found = scipy.optimize.minimize_scalar(
-            lambda a: values(a).item(), bracket, bounds, (), method, tol, options
-        )
+        found = scipy.optimize.minimize_scalar(lambda a: values(a).item(), bracket, bounds, (), method, tol, options)
         return np.array([found.x]), found
 
     runs = Runs(where, on_failure, run)

@@ -31,7 +31,9 @@ class Problem:
     `fun` is made of it.
     """
 
-    def __init__(self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False, source: Any = None) -> None:
+    def __init__(
+        self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False, source: Any = None
+    ) -> None:
         check_function(where, fun, argument)
         self.where, self.fun, self.tree, self.pattern = where, fun, arguments(args), Pattern()
         start = untracked(floating(x0))

@@ -95,7 +95,9 @@ def root_scalar(
                 given[name] = problem.numbers(_of_number(problem, own), parameters)
             elif own is None and method in (("newton", "halley") if name == "fprime" else ("halley",)):
                 given[name] = problem.numbers(exact, parameters)
-        first = (lambda a, *_: _pair(problem, f, a, parameters)) if fprime is True else problem.numbers(problem, parameters)
+        first = (
+            (lambda a, *_: _pair(problem, f, a, parameters)) if fprime is True else problem.numbers(problem, parameters)
+        )
         settings = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
         found = scipy.optimize.root_scalar(first, (), method, bracket, **given, x0=x0, x1=x1, **settings)
         return np.array([found.root]), found
@@ -192,7 +194,9 @@ def newton(
     where = "scipy.optimize.newton"
     x0, x1, tol, rtol = plain_setting(where, x0=x0, x1=x1, tol=tol, rtol=rtol)
     if np.size(x0) != 1:
-        raise NotImplementedError("scipy.optimize.newton: x0 is several numbers.\n  What to do: use vmap, or optimize.root.")
+        raise NotImplementedError(
+            "scipy.optimize.newton: x0 is several numbers.\n  What to do: use vmap, or optimize.root."
+        )
     problem = ScalarProblem(where, func, args, "func")
 
     def run(_: Array, *parameters: Any) -> tuple[Array, Any]:

@@ -69,7 +69,10 @@ def _bounds(where: str, bounds: Any, count: int) -> tuple[Any, Any]:
     pairs = list(bounds)
     if len(pairs) != count:
         raise ValueError(f"{where}: The number of bounds is not compatible with the length of `x0`.")
-    sides = [[s if p is None else p for p in side] for side, s in zip(zip(*pairs, strict=True), (-np.inf, np.inf), strict=True)]
+    sides = [
+        [s if p is None else p for p in side]
+        for side, s in zip(zip(*pairs, strict=True), (-np.inf, np.inf), strict=True)
+    ]
     return side(sides[0]), side(sides[1])
 
 
@@ -91,7 +94,9 @@ class Program(Problem):
         if self.rows:
             parameters = [as_tensor(p) if isinstance(p, Tensor) else p for p in leaves(self.tree)]
             self.reads = ()
-            self.reads = captured(where, self._everything, self.inputs[0], *parameters, fun=(fun, *[r.fun for r in rows]))
+            self.reads = captured(
+                where, self._everything, self.inputs[0], *parameters, fun=(fun, *[r.fun for r in rows])
+            )
             self.inputs = [self.inputs[0], *parameters, *map(as_tensor, self.reads)]
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:

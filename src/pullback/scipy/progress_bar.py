@@ -37,7 +37,11 @@ def shown(name: str, wanted: bool) -> Iterator[Show]:
     except ImportError:
         yield from _as_text(name)
         return
-    columns = (rich.progress.TextColumn("{task.description}"), rich.progress.BarColumn(), rich.progress.TimeElapsedColumn())
+    columns = (
+        rich.progress.TextColumn("{task.description}"),
+        rich.progress.BarColumn(),
+        rich.progress.TimeElapsedColumn(),
+    )
     with rich.progress.Progress(*columns, console=rich.console.Console(stderr=True)) as bar:
         task = bar.add_task(name, total=None)
 

@@ -18,7 +18,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
 from ..implicit import Equation, factors_of
 from ..mirror import mirrors
-from ..progress import Show, shown
+from ..progress_bar import Show, shown
 from ..user_functions import plain_setting
 from .outcomes import Problem, Runs, outcome, result_of, solved
 
@@ -274,9 +274,7 @@ def fsolve(
     return (x, *more) if full_output else x
 
 
-@mirrors(
-    "optimize.fixed_point", derivative="implicit function theorem for x - func(x)", limits="x0 has no derivative"
-)
+@mirrors("optimize.fixed_point", derivative="implicit function theorem for x - func(x)", limits="x0 has no derivative")
 def fixed_point(
     func: Callable[..., Any],
     x0: Any,
