@@ -74,7 +74,9 @@ SOLUTIONS: dict[str, Callable[..., Any]] = {
         for m in ("hybr", "lm", "krylov", "df-sane")
     },
     "fsolve": lambda a, b: optimize.fsolve(pair, [1.0, 1.0], (a, b), xtol=1e-13),
-    "newton_krylov": lambda a, b: optimize.newton_krylov(lambda x: pullback.stack(pair(x, a, b)), [1.0, 1.0], f_tol=1e-8),
+    "newton_krylov": lambda a, b: optimize.newton_krylov(
+        lambda x: pullback.stack(pair(x, a, b)), [1.0, 1.0], f_tol=1e-8
+    ),
     "fixed_point": lambda a, b: optimize.fixed_point(lambda x, a, b: (a * x * b).cos(), [0.5, 0.5], (a, b), xtol=1e-13),
     **{f"root_scalar {m}": scalar(m) for m in (None, "brentq", "toms748", "newton", "halley", "secant")},
     **{name: bracketed(name) for name in ("brentq", "brenth", "ridder", "bisect")},

@@ -60,7 +60,10 @@ READ = _Read()
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A Tensor as it is, or what a solver around has put for it; a number, an array, or a list that may hold Tensors, as a Tensor."""
+    """A Tensor as it is, or what a solver around has put for it; anything else as a Tensor.
+
+    That is a number, an array, or a list that may hold Tensors.
+    """
     if isinstance(value, Tensor):
         return READ.by.get(id(value), value) if READ.by else value
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, list, tuple)) for v in value):

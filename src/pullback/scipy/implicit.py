@@ -32,6 +32,8 @@ from ..ops.shape.joining import stack
 from ..tensor.tensor import Tensor, wrap
 from .array_nodes import Array, array_of, tensor_of
 
+Product = Callable[[Array], Array]
+
 DENSE = 400
 """Up to this number of unknowns a Jacobian is a dense matrix; beyond, it is sparse, or only its products are used."""
 

@@ -80,7 +80,7 @@ def _not_here(package: str, name: str) -> str:
     cls = "".join(part.capitalize() for part in name.split("_"))
     return (
         f"scipy.{full} is not among the functions of pullback.scipy.\n"
-        f"  What to do: for values alone, use scipy.{full} on t.detach().numpy(). For derivatives, write it as a node:\n"
+        f"  What to do: for values alone, use scipy.{full} on t.detach().numpy(). For derivatives, write a node:\n"
         f"    class {cls}(pullback.autograd.Function):\n"
         "        @staticmethod\n"
         "        def forward(ctx, x):\n"

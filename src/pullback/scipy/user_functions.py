@@ -227,7 +227,7 @@ def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
         fun = fun.__func__
     elif not isinstance(fun, types.FunctionType):
         yield type(fun).__name__, fun
-        fun = getattr(type(fun), "__call__", None)
+        fun = vars(type(fun)).get("__call__")
     fun = inspect.unwrap(fun) if callable(fun) else fun
     if isinstance(fun, types.FunctionType):
         yield from zip(fun.__code__.co_freevars, _cells(fun.__closure__ or ()), strict=True)

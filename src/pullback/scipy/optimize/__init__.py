@@ -23,9 +23,12 @@ __all__ = [
     "root_scalar",
 ]
 
-_STEPS = "the solution of a linear program jumps from corner to corner as its data change: it is piecewise constant in the costs"
+_STEPS = "the solution jumps from corner to corner as the costs change: it is piecewise constant in them"
 _CHOICE = "it chooses among finitely many assignments, and the choice is piecewise constant"
 _RANDOM = "it samples at random; minimize from its result has the derivative"
+_DIFFERENCE = "it is a finite difference; func.jacrev and gradcheck are exact"
+_MATRIX = "its solver takes the matrix alone; least_squares(..., bounds=) has a derivative"
+_GLOBAL = ("basinhopping", "brute", "differential_evolution", "direct", "dual_annealing", "shgo")
 
 refuse(
     "optimize",
@@ -34,7 +37,7 @@ refuse(
         "milp": "the solution is made of integers: it is piecewise constant",
         "linear_sum_assignment": _CHOICE,
         "quadratic_assignment": _CHOICE,
-        "isotonic_regression": "which values are put together changes by jumps; minimize with constraints has a derivative",
+        "isotonic_regression": "which values it puts together changes by jumps",
         **dict.fromkeys(
             ("basinhopping", "brute", "differential_evolution", "direct", "dual_annealing", "shgo"), _RANDOM
         ),
@@ -50,5 +53,6 @@ refuse(
 __getattr__, __dir__ = home(
     "optimize",
     globals(),
-    same="BFGS Bounds LinearConstraint NoConvergence NonlinearConstraint OptimizeResult OptimizeWarning RootResults SR1",
+    same="BFGS Bounds LinearConstraint NoConvergence NonlinearConstraint OptimizeResult OptimizeWarning RootResults "
+    "SR1",
 )

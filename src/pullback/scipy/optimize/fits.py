@@ -103,10 +103,10 @@ def least_squares(
     *,
     on_failure: str = "raise",
 ) -> Any:
-    """A local minimum of half the sum of squares of ``fun(x, *args, **kwargs)``, as `scipy.optimize.least_squares` finds it.
+    """A local minimum of half the sum of squares of ``fun(x, *args, **kwargs)``, as SciPy's least_squares finds it.
 
     `fun` takes a Tensor of the unknowns, with one axis, and returns the residuals. Tensors in `args`, in `bounds` and
-    those that `fun` reads have derivatives. Without `jac` SciPy gets an exact Jacobian ("2-point" asks for differences).
+    those that `fun` reads have derivatives. Without `jac` SciPy gets an exact Jacobian; "2-point" asks for differences.
     The result is SciPy's OptimizeResult; `x`, `fun` and `cost` are Tensors, and `gradient_error` is as in `minimize`.
 
     The derivative is that of the equation ``J^T f = 0``, whose Jacobian is the Hessian of the cost, with the second
@@ -162,7 +162,7 @@ def least_squares(
 
 @mirrors(
     "optimize.curve_fit",
-    derivative="implicit function theorem for the gradient of the sum of squares; the covariance is a function of the fit",
+    derivative="implicit function theorem for the gradient of the sum of squares; pcov is a function of the fit",
     limits="p0 has no derivative",
 )
 def curve_fit(

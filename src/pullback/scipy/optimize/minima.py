@@ -129,7 +129,7 @@ def _counting(show: Show, callback: Any, by_name: bool) -> Callable[..., Any]:
 
 @mirrors(
     "optimize.minimize",
-    derivative="implicit function theorem for the conditions of a minimum, with multipliers of active bounds and constraints",
+    derivative="implicit function theorem for the conditions of a minimum, with multipliers of what is active",
     limits="x0 has no derivative; a bound that is reached without a force is refused",
 )
 def minimize(

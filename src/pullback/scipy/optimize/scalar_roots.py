@@ -144,7 +144,7 @@ def _bracketing(name: str, summary: str) -> Callable[..., Any]:
 
     method.__name__ = method.__qualname__ = name
     method.__module__ = __name__
-    method.__doc__ = f"""A root of ``f(x, *args) = 0`` between `a` and `b`, {summary}, as `scipy.optimize.{name}` finds it.
+    method.__doc__ = f"""A root of ``f(x, *args) = 0`` between `a` and `b`, {summary}, as SciPy's {name} finds it.
 
     `f` takes a Tensor without axes, and must have different signs at `a` and `b`. The derivative is that of
     `root_scalar`. With `full_output` the result is ``(x, RootResults)``.

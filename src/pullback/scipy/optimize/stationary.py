@@ -1,7 +1,7 @@
 """Stationary points under bounds and constraints, as equations.
 
-At a minimum of `f` under ``l <= c(x) <= u`` there are multipliers with ``grad f = c'^T m``, where a row of `c` that lies
-at neither bound has the multiplier zero; one at its lower bound a positive, one at its upper bound a negative one
+At a minimum of `f` under ``l <= c(x) <= u`` there are multipliers with ``grad f = c'^T m``. A row of `c` that lies at
+neither bound has the multiplier zero; one at its lower bound a positive, one at its upper bound a negative one
 (Karush, Kuhn and Tucker; Nocedal and Wright, Numerical Optimization, 2006, chapter 12). These are the unknowns
 ``z = (x, m)`` of one equation, whose derivative is that of the minimum (Fiacco, Introduction to Sensitivity and
 Stability Analysis, 1983). Bounds of unknowns are rows with ``c(x) = x``.
@@ -214,7 +214,7 @@ class Optimality(Equation):
 
     def _weak(self, number: int, parameters: Sequence[Any]) -> str:
         return errors.message(
-            f"{self.where}: row {number} of the bounds and constraints is reached, but has no multiplier: on one side of "
-            "it the minimum follows the bound and on the other it does not, so there is no derivative",
+            f"{self.where}: row {number} of the bounds and constraints is reached, but has no multiplier: on one side "
+            "of it the minimum follows the bound and on the other it does not, so there is no derivative",
             do="leave the bound out, or move it",
         )

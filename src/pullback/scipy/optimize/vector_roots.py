@@ -124,8 +124,8 @@ def root(
     ``J^T`` is solved.
 
     Raises:
-        RuntimeError: it did not converge; the Jacobian is singular, when a derivative is asked for; `fun` reads a tensor
-            of a running transform.
+        RuntimeError: it did not converge; the Jacobian is singular, when a derivative is asked for; `fun` reads a
+            tensor in a way that is not visible.
 
     >>> import pullback
     >>> from pullback.scipy import optimize
@@ -198,7 +198,7 @@ def newton_krylov(
     preconditioned by the sparse Jacobian, if its pattern can be found. The derivative is that of `root`.
 
     Raises:
-        RuntimeError: it did not converge, with SciPy's residual; `F` reads a tensor of a running transform.
+        RuntimeError: it did not converge, with SciPy's residual; `F` reads a tensor in a way that is not visible.
 
     >>> import pullback
     >>> from pullback.scipy import optimize
