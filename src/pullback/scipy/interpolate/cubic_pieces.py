@@ -92,7 +92,7 @@ class PchipInterpolator(_FromSlopes):
     >>> y = pullback.tensor([0.0, 1.0, 4.0], requires_grad=True)
     >>> interpolate.PchipInterpolator([0.0, 1.0, 2.0], y)(1.5).backward()
     >>> y.grad
-    tensor([-0.1562,  0.5625,  0.5938])
+    tensor([-0.2031,  0.8750,  0.3281])
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
