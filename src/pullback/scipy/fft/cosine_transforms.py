@@ -79,8 +79,8 @@ def _entered(name: str, function: Callable[..., Any], over: str) -> Callable[...
     what = f"{'inverse of the ' * name.startswith('i')}discrete {'cosine' if 'dct' in name else 'sine'} transform"
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"The {what}, {over}, of the types 1 to 4. Its gradient is the adjoint: for the types 2 and 3 the other one of\n"
-        "    the two, up to factors at the ends. `overwrite_x` has no effect."
+        f"The {what}, {over}, of the types 1 to 4. Its gradient is the adjoint: for the types 2 and 3 the other\n"
+        "    of the two, up to factors at the ends. `overwrite_x` has no effect."
     )
     return mirrors(f"fft.{name}", derivative="the adjoint, a transform of the transposed type")(function)
 

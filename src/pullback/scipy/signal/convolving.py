@@ -184,7 +184,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     """The correlation of two arrays, differentiable in both: the convolution with the second, flipped and conjugated.
 
     >>> correlate([1.0, 2.0, 3.0], [0.0, 1.0], mode="same")
-    tensor([2., 3., 0.], dtype=pullback.float64)
+    tensor([1., 2., 3.], dtype=pullback.float64)
     """
     return _convolved("correlate", in1, in2, mode, method)
 
@@ -254,6 +254,6 @@ def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", 
     """The correlation of two images, differentiable in both.
 
     >>> correlate2d([[1.0, 2.0]], [[0.0, 1.0]], mode="same")
-    tensor([[1., 2.]], dtype=pullback.float64)
+    tensor([[2., 0.]], dtype=pullback.float64)
     """
     return _convolve2d("correlate2d", in1, in2, mode, boundary, fillvalue)

@@ -262,8 +262,8 @@ def filtfilt(
 
     NotImplementedError for ``method="gust"``.
 
-    >>> filtfilt([1.0], [2.0], [1.0, 2.0, 3.0, 4.0, 5.0])
-    tensor([0.2500, 0.5000, 0.7500, 1.0000, 1.2500], dtype=pullback.float64)
+    >>> filtfilt([0.5, 0.5], [1.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    tensor([1., 2., 3., 4., 5., 6., 7.], dtype=pullback.float64)
     """
     if method == "gust":
         raise NotImplementedError("filtfilt: method='gust' has no derivatives here; use method='pad'")
@@ -281,7 +281,7 @@ def filtfilt(
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """A cascade of filters of second order, forwards and backwards, differentiable in sos and x.
 
-    >>> sosfiltfilt([[0.5, 0.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0, 4.0])
+    >>> sosfiltfilt([[0.5, 0.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0, 4.0], padlen=0)
     tensor([0.2500, 0.5000, 0.7500, 1.0000], dtype=pullback.float64)
     """
     sos, x = floating(sos), floating(x)

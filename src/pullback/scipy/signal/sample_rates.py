@@ -156,7 +156,8 @@ def _frequency_window(window: Any, n: int) -> Any:
     if hasattr(window, "shape"):
         if tuple(window.shape) != (n,):
             raise ValueError(
-                f"window.shape={tuple(window.shape)!r} != ({n},), i.e., window length is not equal to number of frequency bins!"
+                f"window.shape={tuple(window.shape)!r} != ({n},), i.e., window length is not equal to number of "
+                "frequency bins!"
             )
         return floating(window)
     return tensor_of(np.fft.fftshift(scipy.signal.get_window(window, n)))

@@ -141,7 +141,7 @@ def istft(
     tensor([1., 2., 3., 4.], dtype=pullback.float64)
     """
     z = floating(Zxx)
-    t, whole = scipy.signal.istft(
+    t, _ = scipy.signal.istft(
         array_of(example(z)), fs, _given(window), nperseg, noverlap, nfft, input_onesided, boundary, time_axis,
         freq_axis, scaling,
     )  # fmt: skip

@@ -71,7 +71,7 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """The analytic signal: without the negative frequencies, the positive ones doubled.
 
     >>> hilbert([1.0, 0.0, -1.0, 0.0]).imag
-    tensor([0., 1., 0., -1.], dtype=pullback.float64)
+    tensor([ 0.,  1.,  0., -1.], dtype=pullback.float64)
     """
     x = floating(x)
     n = x.shape[axis] if N is None else N
