@@ -45,7 +45,8 @@ def _adjoint_along(g: Array, family: str, kind: int, axis: int, norm: Any, ortho
     before, after = {1: (root, 1 / root), 2: (root, 1.0), 3: (1.0, 1 / root)}.get(kind, (1.0, 1.0))
     g = _weighted(g, ends, axis, before)
     call = getattr(scipy.fft, family)
-    g = call(g, type=_INVERSE[kind], axis=axis, norm=norm, orthogonalize=True)
+    given = {"type": _INVERSE[kind], "axis": axis, "norm": norm, "orthogonalize": True}
+    g = call(g.real, **given) + 1j * call(g.imag, **given) if g.dtype.kind == "c" else call(g, **given)
     return _weighted(g, ends, axis, after)
 
 
@@ -62,7 +63,8 @@ def _transform(name: str, x: Any, kind: Any, s: Any, axes: Any, settings: dict[s
     norm, orthogonal = settings["norm"], settings["orthogonalize"]
     if kind not in _INVERSE or norm not in _SWAPPED or not where or x.numel() == 0:
         call(x.detach().numpy(), **({"n": s, "axis": axes} if one else {"s": s, "axes": axes}))  # raises
-    orthogonal = norm == "ortho" if orthogonal is None else orthogonal
+    if orthogonal is None or x.is_complex():  # of complex numbers SciPy (1.17) does not read orthogonalize
+        orthogonal = norm == "ortho"
     if name.startswith("i"):
         kind, norm = _INVERSE[kind], _SWAPPED[norm]
     have = [x.shape[a] for a in where]

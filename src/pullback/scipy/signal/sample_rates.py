@@ -97,7 +97,8 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     (cval,) = plain_setting("signal.upfirdn", cval=cval)
     h, x = floating(h), floating(x)
     first = np.take(array_of(example(x)), range(1), axis=axis)
-    scipy.signal.upfirdn(array_of(example(h)), first, up, down, axis, mode, cval)  # SciPy's checks
+    # SciPy's checks; SciPy itself ends the process where it reflects a signal of one value
+    scipy.signal.upfirdn(array_of(example(h)), first, up, down, axis, "constant" if mode in _BORDERS else mode, cval)
     if mode not in _BORDERS:
         raise NotImplementedError(f"upfirdn: mode={mode!r} has no derivatives here; one of {', '.join(_BORDERS)} has")
     up, down = int(up), int(down)
@@ -206,7 +207,8 @@ def resample_poly(
     x = floating(x)
     given = array_of(example(floating(window))) if isinstance(window, (Tensor, list, np.ndarray)) else window
     first = np.take(array_of(example(x)), range(1), axis=axis)
-    scipy.signal.resample_poly(first, up, down, axis, given, padtype, cval)  # SciPy's checks
+    checked = "wrap" if padtype in _BORDERS and padtype != "constant" else padtype
+    scipy.signal.resample_poly(first, up, down, axis, given, checked, cval)  # SciPy's checks
     common = math.gcd(int(up), int(down))
     up, down = int(up) // common, int(down) // common
     if up == down == 1:

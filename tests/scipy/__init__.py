@@ -1,0 +1,1 @@
+"""Tests of operations where the samples of their entries do not reach."""
