@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import scipy.ndimage as theirs
@@ -130,7 +128,8 @@ def test_images_between_pixels(order: int, mode: str) -> None:
     same(ours.shift(*args), theirs.shift(*args))
     for factor in (1.7, 0.6, (2, 1), 3):
         for grid in (False, True):
-            mine, scipys = (m.zoom(x, factor, None, order, mode, 0.7, grid_mode=grid) for m in (ours, theirs))
+            image = x.real if grid else x  # SciPy drops grid_mode for complex images
+            mine, scipys = (m.zoom(image, factor, None, order, mode, 0.7, grid_mode=grid) for m in (ours, theirs))
             same(mine, scipys)
     for angle in (0, 30, 90, 180, -45.5):
         for whole in (True, False):
@@ -198,4 +197,5 @@ def test_bad_input() -> None:
         ours.grey_erosion(x, structure=np.ones((3, 3)))
     with pytest.raises(AttributeError, match="numbers of regions"):
         ours.label  # noqa: B018 - the access raises
-    assert x.grad is None and np.array_equal(x.detach().numpy(), X)
+    assert x.grad is None
+    assert np.array_equal(x.detach().numpy(), X)

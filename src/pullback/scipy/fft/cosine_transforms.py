@@ -34,7 +34,8 @@ def _weighted(x: Array, entries: tuple[int, ...], axis: int, factor: float) -> A
     """A copy in which these entries along an axis are multiplied by a factor."""
     out = np.array(x)
     for entry in entries:
-        out[(..., entry, *[slice(None)] * (-1 - axis))] *= factor
+        place: Any = (..., entry, *[slice(None)] * (-1 - axis))
+        out[place] *= factor
     return out
 
 

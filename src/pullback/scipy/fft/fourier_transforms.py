@@ -30,7 +30,8 @@ def resized(x: Array, shape: Sequence[int], axes: Sequence[int]) -> Array:
     for size, axis in zip(shape, axes, strict=True):
         have = x.shape[axis]
         if size < have:
-            x = x[(..., slice(size), *[slice(None)] * (-1 - axis))]
+            cut: Any = (..., slice(size), *[slice(None)] * (-1 - axis))
+            x = x[cut]
         elif size > have:
             rest = [*x.shape]
             rest[axis] = size - have
@@ -214,6 +215,10 @@ def _shifted(x: Any, axes: Any, there: Callable[..., Array], back: Callable[...,
     return linear(lambda a: there(a, axes), lambda g: back(g, axes), x, batched=True)
 
 
+def _self_adjoint(apply: Callable[[Array], Array], x: Any) -> Any:
+    return linear(apply, apply, x, batched=True)
+
+
 @mirrors("fft.fht", derivative="the matrix is symmetric: the transform itself")
 def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     """The fast Hankel transform along the last axis (Hamilton 2000); its matrix is symmetric, hence its own adjoint.
@@ -222,7 +227,7 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     pullback.Size([4])
     """
     settings = plain_setting("fft.fht", dln=dln, mu=mu, offset=offset, bias=bias)
-    return linear(*[lambda x: scipy.fft.fht(x, *settings)] * 2, a, batched=True)
+    return _self_adjoint(lambda x: scipy.fft.fht(x, *settings), a)
 
 
 @mirrors("fft.ifht", derivative="the matrix is symmetric: the transform itself")
@@ -233,4 +238,4 @@ def ifht(A: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     pullback.Size([4])
     """
     settings = plain_setting("fft.ifht", dln=dln, mu=mu, offset=offset, bias=bias)
-    return linear(*[lambda x: scipy.fft.ifht(x, *settings)] * 2, A, batched=True)
+    return _self_adjoint(lambda x: scipy.fft.ifht(x, *settings), A)

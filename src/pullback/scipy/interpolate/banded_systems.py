@@ -50,8 +50,8 @@ class Bands(NamedTuple):
             return sum(rows[:, m, None] * s for m, s in enumerate(self.shifted(x)))
         n, width = len(x), self.lower + self.upper
         ends = [np.zeros((m, *x.shape[1:])) for m in range(width + 1)]
-        terms = [np.concatenate([ends[m], rows[:, m, None] * x, ends[width - m]]) for m in range(width + 1)]
-        return sum(terms)[self.lower : self.lower + n]
+        terms: Any = [np.concatenate([ends[m], rows[:, m, None] * x, ends[width - m]]) for m in range(width + 1)]
+        return sum(terms[1:], terms[0])[self.lower : self.lower + n]
 
     def outer(self, p: Any, q: Any) -> Any:
         """The rows of the banded part of the product ``p q^T`` (``q p^T`` if transposed), summed over columns."""
@@ -64,7 +64,7 @@ class BandedSolve(Function):
     """The solution x of ``A x = b``. With ``A^T w = g``: the gradient of b is w, that of A is ``-w x^T``."""
 
     @staticmethod
-    def forward(bands: Bands, rows: Tensor, b: Tensor) -> Any:  # type: ignore[override]
+    def forward(bands: Bands, rows: Tensor, b: Tensor) -> Any:
         """SciPy's solver. LinAlgError for a singular matrix."""
         sides = (bands.upper, bands.lower) if bands.turned else (bands.lower, bands.upper)
         ab = bands.diagonals(array_of(rows))

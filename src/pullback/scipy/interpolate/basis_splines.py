@@ -10,6 +10,7 @@ import numpy as np
 import scipy.interpolate
 
 from ...ops.index.scatter import scatter, scatter_add
+from ...ops.shape.axes import movedim
 from ...tensor.tensor import Tensor
 from ..mirror import mirrors
 from .banded_systems import banded_solve, tensor_or
@@ -75,7 +76,7 @@ class BSpline:
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
         made = scipy.interpolate.BSpline(plain(t), plain(c), k, extrapolate, axis)
         self.k, self.extrapolate, self.axis = made.k, made.extrapolate, made.axis
-        self.t, self.c = double(t), np.moveaxis(double(c), axis, 0)
+        self.t, self.c = double(t), movedim(double(c), axis, 0)
 
     @classmethod
     def construct_fast(cls, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Self:
@@ -120,7 +121,8 @@ class BSpline:
     def derivative(self, nu: int = 1) -> Self:
         """The derivative of order `nu`, a spline of degree ``k - nu``. ValueError where knots repeat too often."""
         scipy.interpolate.BSpline.construct_fast(*plain(self.tck)).derivative(nu)
-        t, c, k = self.t, self._coefficients(), self.k
+        t: Any = self.t
+        c, k = self._coefficients(), self.k
         if nu < 0:
             return self.antiderivative(-nu)
         for _ in range(nu):
@@ -134,7 +136,8 @@ class BSpline:
         """The antiderivative of order `nu` that is zero at the first knot, a spline of degree ``k + nu``."""
         if nu < 0:
             return self.derivative(-nu)
-        t, c, k = self.t, self._coefficients(), self.k
+        t: Any = self.t
+        c, k = self._coefficients(), self.k
         for _ in range(nu):
             width = beside(t[k + 1 :] - t[: -k - 1], c.ndim)
             total = np.cumsum(c[: -k - 1] * width, axis=0) / (k + 1)
@@ -164,7 +167,7 @@ class BSpline:
 def _end_values(bc: Any, shape: tuple[int, ...]) -> list[tuple[int, Any]]:
     """The derivatives given at an end: pairs of order and value."""
     named = {"clamped": [(1, np.zeros(shape))], "natural": [(2, np.zeros(shape))], None: []}
-    return named[bc] if bc is None or isinstance(bc, str) else list(bc)  # type: ignore[return-value]
+    return named[bc] if bc is None or isinstance(bc, str) else list(bc)
 
 
 def _knots(x: Any, k: int, kind: str) -> Any:
@@ -223,7 +226,7 @@ def make_interp_spline(
     made = scipy.interpolate.make_interp_spline(plain(x), plain(y), k, plain(t), plain(bc_type), axis, check_finite)
     x, y, k = double(x), double(y), operator.index(k)
     axis %= y.ndim
-    y = np.moveaxis(y, axis, 0)
+    y = movedim(y, axis, 0)
     ends: Any = (None, None) if bc_type in (None, "not-a-knot", "periodic") else bc_type
     ends = (ends, ends) if isinstance(ends, str) else ends
     if k == 0 or (k == 1 and t is None):
@@ -253,7 +256,7 @@ def _coefficients(x: Any, y: Any, t: Any, k: int, left: list[Any], right: list[A
 
 def spline_of(x: Any, y: Any, k: int) -> Tensor:
     """The coefficients of the spline through points on a grid, without SciPy's checks; y of shape (n, ...)."""
-    return _coefficients(x, y, _knots(x, k, "not-a-knot"), k, [], []) if k > 1 else y  # type: ignore[no-any-return]
+    return _coefficients(x, y, _knots(x, k, "not-a-knot"), k, [], []) if k > 1 else y
 
 
 def grid_knots(x: Any, k: int) -> Any:

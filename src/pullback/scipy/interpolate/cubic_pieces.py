@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.interpolate
 
+from ...ops.shape.axes import movedim
 from ..mirror import mirrors
 from .banded_systems import banded_solve
 from .given import beside, double, plain
@@ -16,7 +17,7 @@ from .piecewise import PPoly
 def _prepared(x: Any, y: Any, axis: int) -> tuple[Any, Any, int]:
     y = double(y)
     axis %= y.ndim
-    return double(x), np.moveaxis(y, axis, 0), axis
+    return double(x), movedim(y, axis, 0), axis
 
 
 def _quotient(a: Any, b: Any, good: Any) -> Any:
@@ -164,7 +165,8 @@ class _End:
     """The equation at an end of a cubic spline: ``main * s[0] + side * s[1] = right``, seen from there."""
 
     def __init__(self, condition: Any, h: Any, slope: Any, sign: float) -> None:
-        h0, h1 = h[0], h[1] if len(h) > 1 else None
+        h0: Any = h[0]
+        h1: Any = h[1] if len(h) > 1 else None
         if isinstance(condition, str):  # not-a-knot: the third derivative is continuous at the next knot
             d = h0 + h1
             self.main, self.side = h1, d

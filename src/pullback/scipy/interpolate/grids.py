@@ -12,6 +12,7 @@ import scipy.interpolate
 
 from ...ops.elementwise.limits import clamp
 from ...ops.reduce.searching import searchsorted
+from ...ops.shape.axes import movedim
 from ..array_nodes import as_tensor, floating
 from ..mirror import mirrors
 from .basis_splines import basis_values, grid_knots, spline_of
@@ -68,7 +69,7 @@ def _splines(k: int) -> Callable[..., Any]:
     def evaluate(grid: list[Any], values: Any, xi: Any, nu: Any) -> Any:
         places, n = [], len(grid)
         for d, g in enumerate(grid):
-            values = np.moveaxis(spline_of(g, np.moveaxis(values, d, 0), k), 0, d)
+            values = movedim(spline_of(g, movedim(values, d, 0), k), 0, d)
             first, weights = basis_values(grid_knots(g, k), xi[:, d], k, 0 if nu is None else int(nu[d]))
             shape = (-1, *[1] * d, k + 1, *[1] * (n - 1 - d))
             places.append((np.reshape(first[:, None] + np.arange(k + 1), shape), np.reshape(weights, shape)))
@@ -140,7 +141,8 @@ class RegularGridInterpolator:
         fill = plain(fill_value)
         make = scipy.interpolate.RegularGridInterpolator
         self._plain = make(plain(points), plain(values), bounds_error=bounds_error, fill_value=fill, **checked)
-        grid, values = [double(p) for p in points], floating(values)
+        grid: list[Any] = [double(p) for p in points]
+        values = floating(values)
         for axis, p in enumerate(grid):
             ends = points_of(p)[[0, -1]]
             if ends[0] > ends[1]:

@@ -108,7 +108,8 @@ def convolve1d(
 
 
 def _all_axes(name: str, input: Any, weights: Any, output: Any, mode: str, cval: Any, origin: Any, axes: Any) -> Any:
-    x, w = floating(input), floating(weights)
+    x: Any = floating(input)
+    w: Any = floating(weights)
     cval, origin = plain_setting(f"ndimage.{name}", cval=cval, origin=origin)
     few = _plain(x)[tuple(slice(1) for _ in x.shape)]
     getattr(scipy.ndimage, name)(few, _plain(w), None, mode, cval, origin, axes=axes)  # SciPy's checks

@@ -178,7 +178,7 @@ class SplineSum(Function):
     """Values of a spline: coefficients (..., *shape) and coordinates (axes, points) to (..., points)."""
 
     @staticmethod
-    def forward(spline: Spline, c: Tensor, q: Tensor) -> Any:  # type: ignore[override]
+    def forward(spline: Spline, c: Tensor, q: Tensor) -> Any:
         """SciPy's sum for values; a sparse matrix for derivatives."""
         coefs, at = array_of(c), array_of(q)
         lead = coefs.shape[: coefs.ndim - len(spline.shape)]
@@ -224,7 +224,7 @@ class SplineSpread(Function):
     """The adjoint of `SplineSum` in the coefficients: (..., points) to (..., *shape)."""
 
     @staticmethod
-    def forward(spline: Spline, g: Tensor, q: Tensor) -> Any:  # type: ignore[override]
+    def forward(spline: Spline, g: Tensor, q: Tensor) -> Any:
         """The transposed sparse matrix."""
         values = array_of(g)
         matrix, _ = spline.weights(array_of(q))

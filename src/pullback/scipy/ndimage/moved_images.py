@@ -10,6 +10,7 @@ import scipy.ndimage
 import scipy.special
 
 from ...ops.make.conversion import to
+from ...ops.shape.axes import movedim
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
@@ -109,7 +110,7 @@ def affine_transform(
     """
     x, m = floating(input), floating(matrix)
     shape = tuple(x.shape) if output_shape is None else tuple(map(int, output_shape))
-    off = offset if isinstance(offset, Tensor) else floating(each_axis(offset, x.ndim))
+    off: Any = offset if isinstance(offset, Tensor) else floating(each_axis(offset, x.ndim))
     few = tuple(min(1, n) for n in shape)
     given = _plain(off)
     scipy.ndimage.affine_transform(
@@ -154,7 +155,11 @@ def shift(
     return as_output("shift", np.reshape(_sampled(x, q, order, mode, cval, prefilter), x.shape), output)
 
 
-@mirrors("ndimage.zoom", derivative="that of map_coordinates, in the image", limits="zoom sets the size of the result")
+@mirrors(
+    "ndimage.zoom",
+    derivative="that of map_coordinates, in the image",
+    limits="zoom sets the size of the result; complex images keep grid_mode, which SciPy drops",
+)
 def zoom(
     input: Any,
     zoom: Any,
@@ -221,7 +226,7 @@ def rotate(
         corners = _plain(m) @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
         shape = (np.ptp(corners, axis=1) + 0.5).astype(int)
     offset = (size - 1) / 2 - np.matmul(m, (shape - 1) / 2)
-    x = np.moveaxis(x, plane, (-2, -1))
+    x = movedim(x, plane, (-2, -1))
     out = _affine(x, m, offset, shape, order, mode, cval, prefilter)
     out = np.reshape(out, (*x.shape[:-2], *map(int, shape)))
     return as_output("rotate", np.moveaxis(out, (-2, -1), plane), output)

@@ -29,7 +29,7 @@ class Selection(Function):
     """The pixels that a filter picks, and their numbers; the number of the constant beyond the border is the last."""
 
     @staticmethod
-    def forward(pick: Pick, cval: float, x: Tensor) -> Any:  # type: ignore[override]
+    def forward(pick: Pick, cval: float, x: Tensor) -> Any:
         """Filter the ranks; those of pixels are even."""
         a = array_of(x)
         flat = a.reshape(-1)

@@ -71,7 +71,7 @@ class Convolution(Function):
     """The convolution of two arrays; where it is 'valid', the first is the larger one along each axis."""
 
     @staticmethod
-    def forward(way: Way, a: Tensor, b: Tensor) -> Any:  # type: ignore[override]
+    def forward(way: Way, a: Tensor, b: Tensor) -> Any:
         """SciPy's function."""
         return tensor_of(way(array_of(a), array_of(b)))
 
@@ -224,6 +224,9 @@ _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "reflect"}
 def _convolve2d(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any) -> Any:
     a, b = floating(in1), floating(in2)
     good = mode in ("full", "same", "valid") and boundary in _BOUNDARIES and a.ndim == b.ndim == 2
+    if good and mode == "valid":
+        more = np.subtract(a.shape, b.shape)
+        good = bool((more >= 0).all() or (more <= 0).all())
     if not good or not a.numel() * b.numel():
         return tensor_of(getattr(scipy.signal, name)(_plain(a), _plain(b), mode, boundary, fillvalue))
     if name == "correlate2d":

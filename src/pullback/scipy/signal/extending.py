@@ -8,7 +8,7 @@ import numpy as np
 
 from ..array_nodes import Array, floating, linear
 
-_PADS = {
+_PADS: dict[str, Any] = {
     "reflect": "symmetric",
     "grid-mirror": "symmetric",
     "nearest": "edge",
@@ -34,7 +34,7 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any = 
     if before == after == 0:
         return x
     n, axis = x.shape[axis], axis % x.ndim - x.ndim
-    inner = (..., slice(before, before + n), *[slice(None)] * (-1 - axis))
+    inner: Any = (..., slice(before, before + n), *[slice(None)] * (-1 - axis))
     index = sources(n, before, after, mode)
 
     def apply(a: Array) -> Array:

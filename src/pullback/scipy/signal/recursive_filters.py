@@ -34,7 +34,7 @@ class LinearFilter(Function):
     """``A y = B x + zi`` along the last axis, with ``a[0] = 1``; zi has the shape of the signals, or is None."""
 
     @staticmethod
-    def forward(b: Tensor, a: Tensor, x: Tensor, zi: Any) -> Any:  # type: ignore[override]
+    def forward(b: Tensor, a: Tensor, x: Tensor, zi: Any) -> Any:
         """SciPy's filter, without the final state."""
         b_, a_, x_ = map(array_of, (b, a, x))
         if zi is None:
@@ -142,14 +142,14 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     tensor([1.7500, 1.5000])
     """
     b, a, x = floating(b), floating(a), floating(x)
-    state = None if zi is None else floating(zi)
+    state: Any = None if zi is None else floating(zi)
     scipy.signal.lfilter(_plain(b), _plain(a), _first(x, axis), axis, None if state is None else _plain(state))
     b, a = np.atleast_1d(b), np.atleast_1d(a)
     b, a = b / a[0], a / a[0]
     x = np.moveaxis(x, axis, -1)
     if state is None:
         return np.moveaxis(filtered(b, a, x), -1, axis)
-    state = np.moveaxis(state, axis, -1)
+    state = movedim(state, axis, -1)
     state = np.broadcast_to(state, (*x.shape[:-1], state.shape[-1]))
     y = filtered(b, a, x, state)
     zf = _final_state(b, a, x, y, state)
@@ -186,13 +186,13 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     tensor([1., 3., 5.], dtype=pullback.float64)
     """
     sos, x = floating(sos), floating(x)
-    state = None if zi is None else floating(zi)
+    state: Any = None if zi is None else floating(zi)
     given = None if state is None else _plain(state)
     scipy.signal.sosfilt(_plain(sos), _first(x, axis), axis, given)
     y, ends = np.moveaxis(x, axis, -1), []
     for i in range(len(sos)):
         b, a = sos[i, :3], sos[i, 3:]
-        z = None if state is None else np.moveaxis(state[i], axis, -1)
+        z = None if state is None else movedim(state[i], axis, -1)
         before, y = y, filtered(b, a, y, z)
         if z is not None:
             ends.append(np.moveaxis(_final_state(b, a, before, y, z), -1, axis))

@@ -32,7 +32,7 @@ class Upfirdn(Function):
     """``y[n] = sum(h[n down - m up] x[m])`` along the last axis."""
 
     @staticmethod
-    def forward(up: int, down: int, h: Tensor, x: Tensor) -> Any:  # type: ignore[override]
+    def forward(up: int, down: int, h: Tensor, x: Tensor) -> Any:
         """SciPy's polyphase filter."""
         return tensor_of(scipy.signal.upfirdn(array_of(h), array_of(x), up, down))
 
@@ -48,7 +48,8 @@ class Upfirdn(Function):
     def backward(ctx: Any, g: Tensor) -> Any:
         """The flipped filter with up and down exchanged; for the filter, a correlation."""
         h, x = ctx.saved_tensors
-        up, down, taps, grads = ctx.up, ctx.down, len(h), [None, None]
+        up, down, taps = ctx.up, ctx.down, len(h)
+        grads: list[Any] = [None, None]
         if ctx.needs_input_grad[3]:
             shift = (1 - taps) % up
             turned = np.concatenate([np.zeros(shift, h._data.dtype), flipped(h, (-1,))])
@@ -184,7 +185,7 @@ def _zeros(like: Any, count: int) -> Any:
     return np.zeros((*like.shape[:-1], count), like._data.dtype)
 
 
-_BACKGROUNDS = {"mean": np.mean, "median": np.median, "minimum": np.min, "maximum": np.max}
+_BACKGROUNDS: dict[str, Any] = {"mean": np.mean, "median": np.median, "minimum": np.min, "maximum": np.max}
 
 
 @mirrors(
@@ -225,7 +226,7 @@ def resample_poly(
     start = (half + before) // down
     after = max((start + length - 1) * down + 1 - ((n - 1) * up + len(h) + before), 0)
     h = np.concatenate([np.zeros(before, h._data.dtype), h * up, np.zeros(after, h._data.dtype)])
-    back = _BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in _BACKGROUNDS else None
+    back: Any = _BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in _BACKGROUNDS else None
     mode = "constant" if back is not None else padtype
     y = upfirdn(h, x if back is None else x - back, up, down, axis, mode, 0 if cval is None else cval)
     y = np.moveaxis(np.moveaxis(y, axis, -1)[..., start : start + length], -1, axis)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
+from ...ops.shape.axes import movedim
 from ..array_nodes import Array, array_of, floating, linear
 from ..fft.fourier_transforms import fft, ifft, irfft, rfft
 from ..mirror import mirrors
@@ -146,7 +147,7 @@ def istft(
         freq_axis, scaling,
     )  # fmt: skip
     ndim = z.ndim
-    z = np.moveaxis(z, (time_axis, freq_axis), (-2, -1))
+    z = movedim(z, (time_axis, freq_axis), (-2, -1))
     usual = 2 * (z.shape[-1] - 1) if input_onesided else z.shape[-1]
     size = usual if nperseg is None else int(nperseg)
     if nfft is None:
@@ -251,7 +252,7 @@ def welch(
     tensor([0., 0., 4.], dtype=pullback.float64)
     """
     x = floating(x)
-    return csd(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)  # type: ignore[no-any-return]
+    return csd(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
 
 
 @mirrors("signal.coherence", derivative="that of csd")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
     (bp,) = plain_setting("signal.detrend", bp=bp)
     x = floating(data)
     axis = axis % x.ndim - x.ndim if -x.ndim <= axis < x.ndim else axis
-    return linear(*[lambda a: np.asarray(scipy.signal.detrend(a, axis, type, bp))] * 2, x, batched=True)
+    project = functools.partial(scipy.signal.detrend, axis=axis, type=type, bp=bp)
+    return linear(project, project, x, batched=True)
 
 
 @mirrors("signal.hilbert", derivative="Fourier transforms, in recorded operations")

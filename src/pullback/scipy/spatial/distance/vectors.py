@@ -152,7 +152,8 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
     >>> correlation([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
     tensor(1.5000, dtype=pullback.float64)
     """
-    return correlated(*_pair("correlation", u, v, w), centered=centered)
+    u, v, w = _pair("correlation", u, v, w)
+    return correlated(u, v, w, centered)
 
 
 @mirrors("spatial.distance.minkowski", derivative="a composition; in u, v, p and w", limits=_CORNER)
