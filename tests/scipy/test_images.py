@@ -14,7 +14,7 @@ from .grid_checks import check_adjoint, check_derivatives, complex_numbers, numb
 
 MODES = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap")
 modes = pytest.mark.parametrize("mode", MODES)
-pytestmark = pytest.mark.filterwarnings("ignore:It is recommended:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:It is recommended:UserWarning", "ignore:promoting:UserWarning")
 X = numbers(3, 4)
 
 

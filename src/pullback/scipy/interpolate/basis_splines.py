@@ -230,11 +230,11 @@ def make_interp_spline(
     ends: Any = (None, None) if bc_type in (None, "not-a-knot", "periodic") else bc_type
     ends = (ends, ends) if isinstance(ends, str) else ends
     if k == 0 or (k == 1 and t is None):
-        knots = np.concatenate([x[:1], x, x[-1:]] if k else [x, x[-1:]])
-        return BSpline.construct_fast(knots, y, k, made.extrapolate, axis)
+        ends = np.concatenate([x[:1], x, x[-1:]] if k else [x, x[-1:]])
+        return BSpline.construct_fast(ends, y, k, made.extrapolate, axis)
     left, right = (_end_values(bc, tuple(y.shape[1:])) for bc in ends)
     kind = "periodic" if bc_type == "periodic" else "augmented" if left or right else "not-a-knot"
-    knots = _knots(x, k, kind) if t is None else double(t)
+    knots: Any = _knots(x, k, kind) if t is None else double(t)
     if kind == "periodic":
         return BSpline.construct_fast(knots, _periodic_coefficients(x, y, knots, k), k, "periodic", axis)
     c = _coefficients(x, y, knots, k, left, right) if y.numel() else double(made.c)

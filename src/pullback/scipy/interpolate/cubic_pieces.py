@@ -51,7 +51,7 @@ class CubicHermiteSpline(_FromSlopes):
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
         made = scipy.interpolate.CubicHermiteSpline(plain(x), plain(y), plain(dydx), axis, extrapolate)
         x, y, axis = _prepared(x, y, axis)
-        self._set(x, y, np.moveaxis(double(dydx), axis, 0), made.extrapolate, axis)
+        self._set(x, y, movedim(double(dydx), axis, 0), made.extrapolate, axis)
 
 
 # Monotone and local interpolants --------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def _spline_slopes(x: Any, y: Any, bc: list[Any]) -> Any:
     if bc[0] == "periodic":
         return _periodic_slopes(h, slope)
     first = _End(bc[0], h, slope, 1.0)
-    last = _End(bc[1], h[::-1] if isinstance(h, np.ndarray) else np.flip(h, 0), np.flip(slope, 0), -1.0)
+    last = _End(bc[1], np.flip(h, 0), np.flip(slope, 0), -1.0)
     zero = h[:1] * 0
     lower = np.concatenate([zero, h[1:], last.side[None]])
     main = np.concatenate([first.main[None], 2 * (h[:-1] + h[1:]), last.main[None]])

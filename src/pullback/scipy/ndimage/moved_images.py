@@ -247,7 +247,7 @@ def spline_filter1d(
     """
     x = floating(input)
     few = np.take(_plain(x), range(1), axis=axis) if x.ndim else _plain(x)
-    scipy.ndimage.spline_filter1d(few, order, axis, mode=mode)  # SciPy's checks
+    scipy.ndimage.spline_filter1d(few, order, axis, few.dtype, mode)  # SciPy's checks
     out = coefficients(x, order, axis % x.ndim - x.ndim, mode) if order > 1 else x * 1
     return as_output("spline_filter1d", out, np.complex128 if out.is_complex() else output)
 
@@ -260,7 +260,8 @@ def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: st
     tensor([1., 1., 1.], dtype=pullback.float64)
     """
     x = floating(input)
-    scipy.ndimage.spline_filter(_plain(x)[tuple(slice(1) for _ in x.shape)], order, mode=mode)  # SciPy's checks
+    few = _plain(x)[tuple(slice(1) for _ in x.shape)]
+    scipy.ndimage.spline_filter(few, order, few.dtype, mode)  # SciPy's checks
     for axis in range(-x.ndim, 0):
         x = coefficients(x, order, axis, mode)
     return as_output("spline_filter", x, np.complex128 if x.is_complex() else output)

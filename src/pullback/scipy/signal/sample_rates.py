@@ -225,10 +225,10 @@ def resample_poly(
     before = down - half % down
     start = (half + before) // down
     after = max((start + length - 1) * down + 1 - ((n - 1) * up + len(h) + before), 0)
-    h = np.concatenate([np.zeros(before, h._data.dtype), h * up, np.zeros(after, h._data.dtype)])
+    taps = np.concatenate([np.zeros(before, h._data.dtype), h * up, np.zeros(after, h._data.dtype)])
     back: Any = _BACKGROUNDS[padtype](x, axis=axis, keepdims=True) if padtype in _BACKGROUNDS else None
     mode = "constant" if back is not None else padtype
-    y = upfirdn(h, x if back is None else x - back, up, down, axis, mode, 0 if cval is None else cval)
+    y = upfirdn(taps, x if back is None else x - back, up, down, axis, mode, 0 if cval is None else cval)
     y = np.moveaxis(np.moveaxis(y, axis, -1)[..., start : start + length], -1, axis)
     return y if back is None else y + back
 
