@@ -121,7 +121,7 @@ _WHAT = {
     "ifft": "inverse of the discrete Fourier transform",
     "rfft": "discrete Fourier transform of a real signal, at the frequencies that are not negative",
     "irfft": "inverse of `rfft`",
-    "hfft": "discrete Fourier transform of a signal with Hermitian symmetry, of which one half is given",
+    "hfft": "discrete Fourier transform of a signal with Hermitian symmetry; one half of it is given",
     "ihfft": "inverse of `hfft`",
 }
 
