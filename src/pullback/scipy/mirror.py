@@ -1,13 +1,14 @@
 """The list of SciPy's functions that are here, and of those that are refused.
 
 `mirrors` enters a function or a class; a module of this package gets its ``__getattr__`` and ``__dir__`` from `home`.
-The table of the documentation is `MIRRORS`, and a test compares each signature with SciPy's.
+`as_markdown` makes the table of the documentation of them, and a test compares each signature with SciPy's.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 from .. import errors
@@ -93,3 +94,81 @@ def _not_here(package: str, name: str) -> str:
         "            return ...  # the vector-Jacobian product of g\n"
         f"    y = {cls}.apply(x)"
     )
+
+
+# The page of all functions --------------------------------------------------------------------------------------------
+
+PACKAGES = (
+    "optimize",
+    "integrate",
+    "linalg",
+    "sparse",
+    "sparse.linalg",
+    "interpolate",
+    "signal",
+    "fft",
+    "ndimage",
+    "spatial.distance",
+    "spatial",
+    "stats",
+    "special",
+)
+"""The packages of SciPy that have functions here, in the order of the page."""
+
+
+def load() -> dict[str, ModuleType]:
+    """Import all packages, so that `MIRRORS` and `REFUSED` are complete; the packages by their names."""
+    return {name: importlib.import_module(f"{__package__}.{name}") for name in PACKAGES}
+
+
+def as_markdown() -> str:
+    """The page of all functions: what has a derivative and how it is found, what is SciPy's own, what is refused.
+
+    >>> from pullback.scipy import mirror
+    >>> print(mirror.as_markdown().splitlines()[0])
+    # SciPy's functions with derivatives
+    """
+    parts = [_PREAMBLE]
+    for package, module in load().items():
+        parts += _section(package, module)
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(package: str, module: ModuleType) -> Iterator[str]:
+    here = {name: mirror[1:] for name, mirror in MIRRORS.items() if name.rpartition(".")[0] == package}
+    refused = {name: (why,) for name, why in REFUSED.items() if name.rpartition(".")[0] == package}
+    same = [name for name in dir(module) if name not in vars(module)]
+    yield f"## `pullback.scipy.{package}`"
+    if here:
+        yield _table(("function", "derivative", "limits"), here)
+    if same:
+        yield f"SciPy's own, handed on as they are: {_listed(same)}."
+    if refused:
+        yield _table(("refused", "why"), refused)
+
+
+def _table(heads: tuple[str, ...], rows: dict[str, tuple[str, ...]]) -> str:
+    """Functions that have the same text share a row; the rows are in the order of their first names."""
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for name in sorted(rows, key=str.lower):
+        shared.setdefault(rows[name], []).append(name.rpartition(".")[2])
+    lines = [heads, ("---",) * len(heads), *((_listed(names), *said) for said, names in shared.items())]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+_PREAMBLE = """# SciPy's functions with derivatives
+
+Made by `pullback ops --scipy`; do not edit. Names, arguments and values are those of SciPy 1.17.
+[SciPy with derivatives](scipy.md) says how to use them.
+
+- *derivative*: how it is found. It has every order and every mode: backward, forward, `vmap`, and all of them nested.
+- *limits*: arguments that have no derivative, and what is not supported.
+- *refused*: functions that have no derivative, with the reason, which is also the error's text. For their values, call
+  SciPy's function on `t.detach().numpy()`.
+
+A function of SciPy's that is not on this page raises an error, which shows
+[the node to write](scipy.md#what-is-not-here)."""
