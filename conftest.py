@@ -132,8 +132,8 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
-# Files of tests that go over the table of operations once more, for another dtype, another interpreter or bad input. What
-# they run has been run by others, and counting its lines would double their time.
+# Files of tests that go over the table of operations once more, for another dtype, another interpreter or bad input.
+# What they run has been run by others, and counting its lines would double their time.
 OVER_THE_TABLE_AGAIN = (
     "tests/house/test_hostile_calls.py",
     "tests/interpreters/test_payload.py",
