@@ -209,4 +209,5 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     here = [n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, _ModuleType))]
     later = [name for module, names in _LATER.items() for name in (module, *names.split()) if "." not in name]
+    later.remove("scipy")  # a star import would hide SciPy itself
     return sorted({*here, *later, *_MODULES.split(), *ops.NAMES[""]})

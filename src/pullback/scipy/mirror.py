@@ -39,6 +39,7 @@ def mirrors(name: str, *, derivative: str, limits: str = "") -> Callable[[F], F]
 
     def enter(function: F) -> F:
         MIRRORS[name] = Mirror(function, derivative, limits)
+        function.__module__ = f"pullback.scipy.{name.rpartition('.')[0]}"  # where it is public, for pickles and help()
         return function
 
     return enter
@@ -60,13 +61,14 @@ def home(package: str, names: dict[str, Any], same: str = "") -> tuple[Callable[
     (['scipy', 'optimize'], ['Bounds', 'root'])
     """
     handed_on = same.split()
+    names["__all__"] += handed_on
 
     def find(name: str) -> Any:
         if name in handed_on:
             return getattr(importlib.import_module(f"scipy.{package}"), name)
         raise AttributeError(_not_here(package, name))
 
-    return find, lambda: sorted([*names["__all__"], *handed_on])
+    return find, lambda: sorted(names["__all__"])
 
 
 def _not_here(package: str, name: str) -> str:

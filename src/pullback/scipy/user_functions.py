@@ -162,8 +162,8 @@ def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator
         return
     before = READ.by
     by = {**before, **{id(t): v for t, v in zip(tensors, values, strict=True)}}
-    READ.by = by
     try:
+        READ.by = by
         with _Substitution(by):
             yield
     finally:
