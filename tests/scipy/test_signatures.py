@@ -8,8 +8,8 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,13 +147,22 @@ def test_an_entry_is_at_its_place_and_documented(name: str) -> None:
     assert (entry.function.__doc__ or "").strip()
 
 
+def written_in(value: Any) -> Path:
+    """The file of a function, a class or an object."""
+    if not inspect.isfunction(value):
+        cls = value if isinstance(value, type) else type(value)
+        value = next(method for method in vars(cls).values() if inspect.isfunction(method))
+    return Path(value.__code__.co_filename)
+
+
 @pytest.mark.parametrize("name", MIRRORS)
 def test_an_entry_has_an_example_or_belongs_to_a_family_that_has_one(name: str) -> None:
-    """The family is the file that it is written in, or the package, whose first lines show how it is used."""
-    function = MIRRORS[name].function
-    home = getattr(function, "__module__", None) or type(function).__module__
-    package = PACKAGES[name.rpartition(".")[0]]
-    assert ">>>" in inspect.getsource(sys.modules[home]) or ">>>" in (package.__doc__ or ""), home
+    """The family: its file, its package, or the functions of the package that have the same derivative."""
+    function, derivative, _ = MIRRORS[name]
+    package = name.rpartition(".")[0]
+    alike = [m.function for n, m in MIRRORS.items() if n.rpartition(".")[0] == package and m.derivative == derivative]
+    words = [PACKAGES[package].__doc__, *(f.__doc__ for f in alike), written_in(function).read_text("utf-8")]
+    assert any(">>>" in (text or "") for text in words)
 
 
 @pytest.mark.parametrize("name", REFUSED)

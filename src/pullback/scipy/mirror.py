@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
@@ -149,7 +149,7 @@ def _section(package: str, module: ModuleType) -> Iterator[str]:
         yield _table(("refused", "why"), refused)
 
 
-def _table(heads: tuple[str, ...], rows: dict[str, tuple[str, ...]]) -> str:
+def _table(heads: tuple[str, ...], rows: Mapping[str, tuple[str, ...]]) -> str:
     """Functions that have the same text share a row; the rows are in the order of their first names."""
     shared: dict[tuple[str, ...], list[str]] = {}
     for name in sorted(rows, key=str.lower):
