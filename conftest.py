@@ -149,8 +149,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
+    counted = set()
     for item in items:
-        if item.nodeid.startswith(OVER_THE_TABLE_AGAIN):
+        # of the tests of SciPy's functions, which solve something hundreds of times each, the first case is counted
+        one_more = item.nodeid.startswith("tests/scipy/") and item.nodeid.partition("[")[0] in counted
+        counted.add(item.nodeid.partition("[")[0])
+        if one_more or item.nodeid.startswith(OVER_THE_TABLE_AGAIN):
             item.add_marker("no_cover")
         for name in _needs(item):
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well
