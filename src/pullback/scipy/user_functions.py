@@ -13,7 +13,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,10 +157,12 @@ def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator
 
     So a function that reads the tensors is a function of the values.
     """
-    if not tensors:
+    before = READ.by
+    if not thread.modes.grad_enabled and all(
+        before.get(id(t), t)._data is v._data for t, v in zip(tensors, values, strict=True)
+    ):  # the same numbers, and nothing is recorded
         yield
         return
-    before = READ.by
     by = {**before, **{id(t): v for t, v in zip(tensors, values, strict=True)}}
     READ.by = by
     try:
@@ -168,6 +170,54 @@ def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator
             yield
     finally:
         READ.by = before
+
+
+class Given:
+    """What a person's functions get besides the unknowns: what is in ``args=``, and the tensors that they read.
+
+    theta: the Tensors in ``args=``, flat. reads: the tensors that were found by `find_reads`. inputs: both, in this
+    order, as a node takes them.
+    """
+
+    def __init__(self, args: Any = ()) -> None:
+        flat = list(leaves(args))
+        self._places = {i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)}
+        self.theta = [as_tensor(flat[i]) for i in sorted(self._places)]
+        self.reads: tuple[Tensor, ...] = ()
+        self._flat = [None if i in self._places else leaf for i, leaf in enumerate(flat)]
+        self._tree = rebuild(args, iter([None] * len(flat)))
+        self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The Tensors in ``args=``, and those that the functions read."""
+        return [*self.theta, *map(as_tensor, self.reads)]
+
+    def find_reads(self, where: str, call: Callable[..., Any], *head: Any, fun: Any = None) -> None:
+        """Add the tensors that ``call(*head, *theta)`` reads; see `captured`."""
+        before, self.reads = self.reads, ()
+        found = captured(where, call, *head, *self.theta, fun=fun)
+        self.reads = tuple({id(t): t for t in (*before, *found)}.values())
+
+    def filled(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """``args=`` with these in place of its Tensors."""
+        if self._flat_tensors:
+            return tuple(inputs[: len(self.theta)])
+        parts: Iterator[Any] = iter(inputs)
+        return tuple(
+            rebuild(self._tree, iter([next(parts) if i in self._places else x for i, x in enumerate(self._flat)]))
+        )
+
+    def reading(self, inputs: Sequence[Any]) -> AbstractContextManager[None]:
+        """The context in which a function reads these values."""
+        return substituted(self.reads, inputs[len(self.theta) :])
+
+    def call(self, fun: Callable[..., Any], head: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """``fun(*head, *args)`` as a function of the `inputs`."""
+        if not self.reads:
+            return fun(*head, *self.filled(inputs))
+        with self.reading(inputs):
+            return fun(*head, *self.filled(inputs))
 
 
 def example(value: Any) -> Any:

@@ -17,12 +17,12 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
 from ..mirror import mirrors
-from ..user_functions import check_function, plain_setting
+from ..user_functions import Given, check_function, plain_setting
 from .closed_functions import Closed, call
 from .continuous_adjoint import ContinuousTrajectory
 from .implicit_steps import jacobian_of
 from .ivp_runs import Run, System
-from .right_hand_side import Given, UserFunction
+from .right_hand_side import UserFunction
 from .solver_progress import progress_bar
 from .trajectories import Trajectory
 
@@ -131,19 +131,19 @@ def solve_ivp(
     watched = [UserFunction(_WHERE, e, given, ()) for e in _listed(events)]
     for e in watched:
         check_function(_WHERE, e.fun, "events")
-    read = {id(r): r for f in (rhs, *watched) for r in f.reads(t0, y0)} if y0.dim() == 1 else {}
+    for f in (rhs, *watched) if y0.dim() == 1 else ():
+        f.find_reads(t0, y0)
     with progress_bar(progress, t0, t1) as after:
         system = System(
             rhs,
             watched,
             solver,
             {**options, "dense_output": bool(dense_output)},
-            [*read.values()],
             t_eval is not None,
             after,
         )
         system.jacobian = _jacobian(rhs, solver, options)
-        inputs = (t0, t1, times, y0, *given.theta)
+        inputs = (t0, t1, times, y0, *given.inputs)
         (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
     _check_runs(runs, on_failure)
@@ -201,14 +201,14 @@ def _listed(events: Any) -> list[Any]:
 
 
 def _jacobian(rhs: UserFunction, solver: Any, options: dict[str, Any]) -> Any:
-    """From the Tensors among the args to the ``jac=`` that SciPy gets, or None where it needs none."""
+    """From the inputs of `Given` to the ``jac=`` that SciPy gets, or None where it needs none."""
     if not issubclass(solver, IMPLICIT):
         return None
     jac = options.get("jac")
     if callable(jac):
 
         def of_user(theta: Sequence[Any]) -> Any:
-            return lambda t, y: _matrix(jac(wrap(np.array(t)), wrap(np.array(y)), *rhs.given.filled(theta)))
+            return lambda t, y: _matrix(rhs.given.call(jac, (wrap(np.array(t)), wrap(np.array(y))), theta))
 
         return of_user
     if any(options.get(name) is not None for name in ("jac", "jac_sparsity", "lband", "uband")):

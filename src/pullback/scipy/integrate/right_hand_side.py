@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,37 +11,14 @@ from ... import errors
 from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
-from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
-from ..user_functions import captured, name_of, value_of
+from ..user_functions import Given, name_of, value_of
 
 Array = np.ndarray[Any, Any]
 
 
-class Given:
-    """The Tensors in ``args=``, flat, and the way back."""
-
-    def __init__(self, args: Any) -> None:
-        self.args = args
-        flat = list(leaves(args))
-        self.places = {i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)}
-        self.theta = [flat[i] for i in sorted(self.places)]
-        self._flat = [None if i in self.places else leaf for i, leaf in enumerate(flat)]
-        self._tree = rebuild(args, iter([None] * len(flat)))
-        self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
-
-    def filled(self, theta: Sequence[Any]) -> tuple[Any, ...]:
-        """``args=`` with these in place of its Tensors."""
-        if self._flat_tensors:
-            return tuple(theta)
-        parts: Iterator[Any] = iter(theta)
-        return tuple(
-            rebuild(self._tree, iter([next(parts) if i in self.places else x for i, x in enumerate(self._flat)]))
-        )
-
-
 class UserFunction:
-    """A function of t, y and ``args=`` that a person wrote, as a function of t, y and the Tensors among the args.
+    """A function of t, y and ``args=`` that a person wrote, as a function of t, y and the inputs of `given`.
 
     shape: of its result; None for a number. columns: it takes and returns states as columns.
     """
@@ -54,11 +30,10 @@ class UserFunction:
 
     def raw(self, t: Any, y: Any, *theta: Any) -> Any:
         """What it returns, as a Tensor."""
-        given = self.given.filled(theta)
         if self.columns:
-            out = value_of(self.fun, self.where, self.fun(t, reshape(y, (-1, 1)), *given))
-            return reshape(out, (-1,))
-        out = self.fun(t, y, *given)
+            out = self.given.call(self.fun, (t, reshape(y, (-1, 1))), theta)
+            return reshape(value_of(self.fun, self.where, out), (-1,))
+        out = self.given.call(self.fun, (t, y), theta)
         return out if type(out) is Tensor else value_of(self.fun, self.where, out)
 
     def __call__(self, t: Any, y: Any, *theta: Any) -> Any:
@@ -82,15 +57,9 @@ class UserFunction:
             )
         )
 
-    def reads(self, t: Any, y: Any) -> tuple[Tensor, ...]:
-        """The tensors besides its arguments that it depends on."""
-        theta = self.given.theta
-
-        @functools.wraps(self.fun, assigned=("__qualname__", "__name__"), updated=())
-        def flat(t: Any, y: Any, *theta: Any) -> Any:
-            return self.raw(t, y, *theta)
-
-        return captured(self.where, flat, t, y, *theta)
+    def find_reads(self, t: Any, y: Any) -> None:
+        """Find the tensors besides its arguments that it depends on."""
+        self.given.find_reads(self.where, self.raw, t, y, fun=self.fun)
 
     def of_arrays(self, theta: Sequence[Any]) -> Callable[[Any, Any], Array]:
         """The function of a number and an array that SciPy calls."""
@@ -101,4 +70,4 @@ class UserFunction:
         return f
 
 
-__all__ = ["Given", "UserFunction"]
+__all__ = ["UserFunction"]

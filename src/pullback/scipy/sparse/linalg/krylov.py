@@ -102,7 +102,7 @@ def _iterated(
         raise ValueError(f"shapes of A {of.shape} and b {tuple(right.shape)} are incompatible")
     (start,) = plain_setting(name, x0=x0)
     run = Iteration(name, of, known, start, setting(name, "M", M), callback, on_failure)
-    equation = LinearEquation(run.by, of.product, captured=of.captured, mixed=True)
+    equation = LinearEquation(run.by, of.product, mixed=True)
     x = equation(right, *of.ps)
     run.start = run.callback = None  # they belong to this system, and not to those of its derivatives
     return x, run.info
