@@ -147,7 +147,8 @@ class LinearEquation:
 
     def inverse(self, adjoint: bool, r: Tensor, x: Tensor, b: Tensor, *ps: Tensor) -> Tensor:
         """The same equation, or its adjoint, with another right-hand side."""
-        return (self.turned() if adjoint else self)(r, *ps)
+        equation = self.turned() if adjoint else self
+        return Solution.apply(equation, r, *ps) if self.mixed else equation(r, *ps)
 
     def turned(self) -> LinearEquation:
         """The adjoint equation, ``A^H x = b``."""
