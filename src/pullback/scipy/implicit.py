@@ -166,7 +166,7 @@ class Implicit:
     def inverse(self, adjoint: bool, r: Tensor, x: Tensor, *inputs: Tensor) -> Tensor:
         """A linear equation with the factorised Jacobian at the solution."""
         system = LinearEquation(self._solved, self._product, adjoint, mixed=True)
-        return Solution.apply(system, r, x, *inputs)  # type: ignore[no-any-return]
+        return Solution.apply(system, r, x, *inputs)
 
     def _solved(self, adjoint: bool, r: Array, x: Array, *inputs: Array) -> Array:
         found: Array = self.factorised(wrap(x), [*map(wrap, inputs)]).solve(r, adjoint)

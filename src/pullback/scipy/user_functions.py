@@ -22,10 +22,13 @@ from .. import errors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import AccumulateGrad, edge_of
 from ..tensor.modes import LEVELS, thread
-from ..tensor.nested import leaves, rebuild
+from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .array_nodes import READ, as_tensor
+
+ON_FAILURE = ("raise", "nan")
+"""What a solver may do where SciPy finds no solution: raise an error, or give NaN."""
 
 _DEPTH = 4  # how far `captured` looks into containers and objects for the name of a tensor
 
@@ -41,6 +44,14 @@ def check_function(where: str, fun: Any, argument: str = "fun") -> None:
     """TypeError for what cannot be called."""
     if not callable(fun):
         raise TypeError(errors.message(f"{where}: {argument}", expected="a function", found=errors.describe(fun)))
+
+
+def check_choice(where: str, name: str, value: Any, choices: Sequence[str]) -> None:
+    """ValueError for a setting that is none of the choices."""
+    if value not in choices:
+        raise ValueError(
+            errors.message(f"{where}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value))
+        )
 
 
 def arguments(args: Any) -> tuple[Any, ...]:
@@ -146,9 +157,21 @@ class _Substitution(TorchFunctionMode):
         self.by = by
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        tree = (args, kwargs or {})
-        given, named = rebuild(tree, iter([self.by.get(id(leaf), leaf) for leaf in leaves(tree)]))
-        return function(*given, **named)
+        return function(*[self._of(a) for a in args], **{k: self._of(a) for k, a in (kwargs or {}).items()})
+
+    def _of(self, value: Any) -> Any:
+        """A value, with other tensors in it."""
+        if isinstance(value, CONTAINERS):
+            return rebuild(value, iter([self.by.get(id(leaf), leaf) for leaf in leaves(value)]))
+        return self.by.get(id(value), value)
+
+
+def _same(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
+    """Whether these are the numbers that a function reads anyway, and nothing is recorded."""
+    if thread.modes.grad_enabled:
+        return False
+    by = READ.by
+    return all(by.get(id(t), t)._data is v._data for t, v in zip(tensors, values, strict=True))
 
 
 @contextmanager
@@ -157,12 +180,10 @@ def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator
 
     So a function that reads the tensors is a function of the values.
     """
-    before = READ.by
-    if not thread.modes.grad_enabled and all(
-        before.get(id(t), t)._data is v._data for t, v in zip(tensors, values, strict=True)
-    ):  # the same numbers, and nothing is recorded
+    if _same(tensors, values):
         yield
         return
+    before = READ.by
     by = {**before, **{id(t): v for t, v in zip(tensors, values, strict=True)}}
     READ.by = by
     try:
@@ -214,10 +235,22 @@ class Given:
 
     def call(self, fun: Callable[..., Any], head: Sequence[Any], inputs: Sequence[Any]) -> Any:
         """``fun(*head, *args)`` as a function of the `inputs`."""
-        if not self.reads:
-            return fun(*head, *self.filled(inputs))
-        with self.reading(inputs):
-            return fun(*head, *self.filled(inputs))
+        return self.bound(fun, inputs)(*head)
+
+    def bound(self, fun: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+        """``fun(*head, *args)`` as a function of the head.
+
+        Made where nothing is recorded, it is for derivatives by the head alone.
+        """
+        args = self.filled(inputs)
+        if not self.reads or _same(self.reads, inputs[len(self.theta) :]):
+            return lambda *head: fun(*head, *args)
+
+        def call(*head: Any) -> Any:
+            with self.reading(inputs):
+                return fun(*head, *args)
+
+        return call
 
 
 def example(value: Any) -> Any:
@@ -322,13 +355,18 @@ def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[Captu
     elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         parts = [(n, v) for n, v in _variables(value)]
     else:
-        held = {**{s: getattr(value, s, None) for s in _slots(value)}, **getattr(value, "__dict__", {})}
+        held = {**dict(_slots(value)), **getattr(value, "__dict__", {})}
         parts = [(f"{name}.{k}", v) for k, v in held.items()]
     for part, inner in parts:
         yield from _within(part, inner, seen, depth - 1)
 
 
-def _slots(value: Any) -> Iterator[str]:
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds in slots, by the slots themselves: a property of that name may raise."""
     for cls in type(value).__mro__:
-        slots = vars(cls).get("__slots__", ())
-        yield from (slots,) if isinstance(slots, str) else slots
+        for name, slot in vars(cls).items():
+            if isinstance(slot, types.MemberDescriptorType):
+                try:
+                    yield name, slot.__get__(value)
+                except AttributeError:  # not assigned yet
+                    yield name, None

@@ -16,11 +16,11 @@ import numpy as np
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...func.vectorize import vmap
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from .closed_functions import gradients
 from .explicit_steps import Tableau
 from .ivp_runs import Run
 
-Array = np.ndarray[Any, Any]
 Inside = dict[int, tuple[Array, Array]]
 
 _STEPS = 64  # of one batch

@@ -14,13 +14,12 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import array_of, as_tensor, floating
+from ..array_nodes import Array, array_of, as_tensor, floating
 from ..mirror import mirrors
 from ..user_functions import Given, check_function, plain_setting, value_of
 from .closed_functions import Closed, call, root
 
 _WHERE = "pullback.scipy.integrate.solve_bvp"
-Array = np.ndarray[Any, Any]
 
 
 class _Problem:

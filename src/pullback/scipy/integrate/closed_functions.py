@@ -15,14 +15,15 @@ import numpy as np
 
 from ... import autograd
 from ...autograd.function import Function
-from ...autograd.grad_mode import no_grad
+from ...autograd.grad_mode import enable_grad, no_grad
 from ...func.forward import jvp
-from ...func.reverse import vjp
+from ...func.reverse import Tracked, vjp
 from ...func.vectorize import vmap
 from ...ops.shape.axes import movedim
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.modes import thread
+from ...tensor.tensor import Tensor, is_tracked, wrap
 from ..array_nodes import Array, array_of
 from ..solutions import Solution
 
@@ -56,8 +57,14 @@ class Closed:
 
         def pulled(*values: Tensor) -> tuple[Tensor, ...]:
             gs, xs = values[: sum(outputs)], values[sum(outputs) :]
-            found: tuple[Tensor, ...] = vjp(self._part(xs, wanted, outputs), *_picked(xs, wanted))[1](tuple(gs))
-            return found
+            recorded = thread.modes.grad_enabled
+            tracked = Tracked(_picked(xs, wanted), "vjp")
+            with enable_grad():
+                outs = self._part(xs, wanted, outputs)(*tracked.aliases)
+                tracked.close()
+            goes_on = recorded and (tracked.goes_on(*outs) or any(map(is_tracked, gs)))
+            found = tracked.gradients(outs, gs, False, goes_on)
+            return tuple(tracked.released(found, recorded=True)) if goes_on else found
 
         return Closed(pulled)
 

@@ -18,9 +18,8 @@ from ...autograd.grad_mode import enable_grad
 from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from .closed_functions import gradients
-
-Array = np.ndarray[Any, Any]
 
 
 class Tableau:

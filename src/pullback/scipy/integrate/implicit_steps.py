@@ -18,10 +18,10 @@ from ...autograd.grad_mode import enable_grad, no_grad
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import wrap
+from ..array_nodes import Array
 from .closed_functions import Closed, gradients, root
 from .explicit_steps import combined
-
-Array = np.ndarray[Any, Any]
+from .right_hand_side import UserFunction
 
 C = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
 
@@ -62,7 +62,7 @@ class ImplicitStep:
 
     def __init__(
         self,
-        f: Callable[..., Any],
+        f: UserFunction,
         t: Any,
         h: Any,
         y: Any,
@@ -85,7 +85,7 @@ class ImplicitStep:
             own = [wrap(p) for p in theta]
             start = np.zeros(3 * n, y.dtype) if guess is None else np.outer(C, guess).reshape(-1)
             with no_grad():
-                return _newton(lambda t, y: self.f(t, y, *own), t, h, y, start)
+                return _newton(self.f.bound(own), t, h, y, start)
 
         return root(Closed(residual), find, self.t, h, self.y, *self.theta)
 

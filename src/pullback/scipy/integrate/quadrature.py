@@ -21,12 +21,11 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..array_nodes import array_of, floating
+from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
 from ..user_functions import Given, arguments, check_function, example, plain_setting, value_of
 from .closed_functions import Closed, call, each, given
 
-Array = np.ndarray[Any, Any]
 Integrate = Callable[[Callable[[float], Array], float, float], Array]
 
 

@@ -12,9 +12,8 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from ..user_functions import Given, name_of, value_of
-
-Array = np.ndarray[Any, Any]
 
 
 class UserFunction:
@@ -30,14 +29,24 @@ class UserFunction:
 
     def raw(self, t: Any, y: Any, *theta: Any) -> Any:
         """What it returns, as a Tensor."""
+        return self._value(self.given.bound(self.fun, theta), t, y)
+
+    def _value(self, fun: Callable[..., Any], t: Any, y: Any) -> Any:
         if self.columns:
-            out = self.given.call(self.fun, (t, reshape(y, (-1, 1))), theta)
-            return reshape(value_of(self.fun, self.where, out), (-1,))
-        out = self.given.call(self.fun, (t, y), theta)
+            return reshape(value_of(self.fun, self.where, fun(t, reshape(y, (-1, 1)))), (-1,))
+        out = fun(t, y)
         return out if type(out) is Tensor else value_of(self.fun, self.where, out)
 
     def __call__(self, t: Any, y: Any, *theta: Any) -> Any:
-        out = self.raw(t, y, *theta)
+        return self.bound(theta)(t, y)
+
+    def bound(self, theta: Sequence[Any]) -> Callable[[Any, Any], Any]:
+        """The function of t and y; see `Given.bound`."""
+        fun = self.given.bound(self.fun, theta)
+        return lambda t, y: self._converted(self._value(fun, t, y), y)
+
+    def _converted(self, out: Any, y: Any) -> Any:
+        """A result with the dtype of y, and with the shape that SciPy takes it for."""
         dtype = out._data.dtype
         if dtype != y._data.dtype and dtype.kind != "c":
             out = to(out, y._data.dtype)
@@ -63,9 +72,10 @@ class UserFunction:
 
     def of_arrays(self, theta: Sequence[Any]) -> Callable[[Any, Any], Array]:
         """The function of a number and an array that SciPy calls."""
+        fun = self.given.bound(self.fun, theta)
 
         def f(t: Any, y: Any) -> Any:
-            return self.raw(wrap(np.array(t, np.float64)), wrap(np.array(y)), *theta)._data
+            return self._value(fun, wrap(np.array(t, np.float64)), wrap(np.array(y)))._data
 
         return f
 

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from .batched_adjoint import Batched, Inside
 from .closed_functions import Closed
 from .explicit_steps import TABLEAUS, Adjoint, Tableau
 from .ivp_runs import EVENT, KNOT, Run, System
-
-Array = np.ndarray[Any, Any]
 
 
 class Trajectory(Closed):

@@ -17,7 +17,7 @@ from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..implicit import Implicit, Pattern, gradient_error
 from ..solutions import Solution
-from ..user_functions import Given, arguments, check_function, value_of
+from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, value_of
 
 Run = Callable[..., tuple[Array, Any]]
 """A solver: from arrays of x0 and the parameters to the unknowns, and SciPy's own result."""
@@ -69,7 +69,7 @@ class Problem:
 
     def jacobian(self, x: Tensor, *parameters: Any) -> Tensor:
         """Of the function with one axis, by its unknowns."""
-        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)  # type: ignore[no-any-return]
+        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)
 
 
 class Runs:
@@ -79,10 +79,7 @@ class Runs:
     """
 
     def __init__(self, where: str, on_failure: str, run: Run) -> None:
-        if on_failure not in ("raise", "nan"):
-            raise ValueError(
-                errors.message(f"{where}: on_failure", expected="'raise' or 'nan'", found=errors.describe(on_failure))
-            )
+        check_choice(where, "on_failure", on_failure, ON_FAILURE)
         self.where, self.on_failure, self.run = where, on_failure, run
         self.results: list[Any] = []
 
@@ -130,7 +127,8 @@ def outcome(runs: Runs, error: float, **tensors: Any) -> Any:
     error: what `gradient_error` of the result is.
     """
     first = runs.results[0]
-    found = type(first).__new__(type(first))
+    kind: Any = type(first)
+    found = kind.__new__(kind)
     alone = len(runs.results) == 1
     for name, value in first.items():
         if name in tensors:

@@ -136,7 +136,7 @@ class Program(Problem):
     def _everything(self, x: Tensor, *parameters: Any) -> Tensor:
         values, lower, upper = self.constraints(x, *parameters)
         sides = choose(np.isfinite(lower), lower, 0).sum() + choose(np.isfinite(upper), upper, 0).sum()
-        return self(x, *parameters) + values.sum() + sides  # type: ignore[no-any-return]
+        return self(x, *parameters) + values.sum() + sides
 
     def slope(self, x: Tensor, *parameters: Any) -> Tensor:
         """The gradient of the function to minimise."""
@@ -154,7 +154,7 @@ class Program(Problem):
             return self(y, *parameters) - (m * self.constraints(y, *parameters)[0]).sum()
 
         values, lower, upper = self.constraints(x, *parameters)
-        active = choose((m != 0) | (lower == upper), values - choose((m > 0) | (lower == upper), lower, upper), m)
+        active = choose((m != 0) | (lower == upper), values - choose((m > 0) | (lower == upper), lower, upper), m)  # type: ignore[comparison-overlap]
         return cat([_slope(lagrangian, x), active])
 
     def completed(self, x: Array, parameters: Sequence[Any]) -> Array:

@@ -26,7 +26,7 @@ _WITH_JACOBIAN = ("hybr", "lm")
 _FLAT = ("hybr", "lm", "df-sane")
 
 
-class Preconditioner(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+class Preconditioner(scipy.sparse.linalg.LinearOperator):
     """The inverse of the sparse Jacobian at an iterate, for SciPy's Krylov methods.
 
     It is factorised again where the last step has not made the residual ten times smaller.
