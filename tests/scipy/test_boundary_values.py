@@ -84,6 +84,29 @@ def test_a_parameter_that_is_found() -> None:
     np.testing.assert_allclose([sol.p.item(), g.item(), h.item()], expected, rtol=1e-5)
 
 
+def test_tensors_of_a_transform_that_the_functions_read() -> None:
+    x = np.linspace(0, 1, 9)
+
+    def middle(k: Any) -> Any:
+        m = k * 2
+        sol = solve_bvp(
+            lambda x, y: [y[1], -(m - k) * y[0]], lambda a, b: [a[0], b[0] - k], x, np.ones((2, 9)), tol=1e-8
+        )
+        return sol.sol(0.5)[0]
+
+    def exact(k: Any) -> Any:  # k sin(sqrt(k) / 2) / sin(sqrt(k))
+        return k * np.sin(k**0.5 / 2) / np.sin(k**0.5)
+
+    k, one = t64(1.2, False), t64(1.0, False)
+    for transform in (
+        lambda f: func.jvp(f, (k,), (one,))[1],
+        lambda f: func.grad(f)(k),
+        lambda f: func.hessian(f)(k),
+        lambda f: func.vmap(func.grad(f))(pullback.stack([k, k])),
+    ):
+        np.testing.assert_allclose(transform(middle).numpy(), transform(exact).numpy(), rtol=1e-5)
+
+
 def test_a_singular_term_and_forward_mode() -> None:
     """Emden's equation: y'' + 2 y' / x + k y^5 = 0, y'(0) = 0, y(1) = sqrt(3/4)."""
     k = t64(1.0)

@@ -132,6 +132,20 @@ def test_transforms_agree_with_each_other(name: str) -> None:
     np.testing.assert_allclose(pullback.vmap(func.grad(total))(batch).numpy(), each.numpy(), rtol=1e-6, atol=1e-8)
 
 
+def test_parameters_that_are_numbers_or_integers_stay_what_they_are() -> None:
+    which = pullback.tensor([1, 0])
+
+    def root(a: Any) -> Any:
+        def fun(x: Any, a: Any, which: Any, power: int, name: dict[str, str]) -> Any:
+            assert (which.dtype, type(power), name) == (pullback.int64, int, {"as": "given"})
+            return x**power - a[which]
+
+        return optimize.root(fun, [1.0, 1.0], args=(a, which, 2, {"as": "given"}), tol=1e-12).x
+
+    gradcheck(root, leaf(4.0, 9.0), check_forward_ad=True)
+    gradgradcheck(root, leaf(4.0, 9.0))
+
+
 @pytest.mark.parametrize("name", ["root hybr", "brentq", "minimize BFGS", "least_squares", "curve_fit", "fixed_point"])
 def test_what_a_function_reads_has_the_derivative_of_an_argument(name: str) -> None:
     """Free variables, one of them the result of an operation on another; attributes; under transforms as well."""

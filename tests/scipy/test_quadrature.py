@@ -101,6 +101,20 @@ def test_modes_and_captured_tensors() -> None:
     (h,) = pullback.autograd.grad(g, k)  # of 2 (1 - exp(-k))
     np.testing.assert_allclose([g.item(), h.item()], [2 * np.exp(-0.8), -2 * np.exp(-0.8)], rtol=1e-9)
 
+    def read(k: Any) -> Any:
+        j = k * 2
+        return quad(lambda x: np.exp(-k * x) * j, 0.0, 1.0)[0]  # 2 (1 - exp(-k))
+
+    one = t64(1.0, False)
+    for f, expected in (
+        (read, 2 - 2 * np.exp(-ks.numpy())),
+        (func.grad(read), 2 * np.exp(-ks.numpy())),
+        (func.hessian(read), -2 * np.exp(-ks.numpy())),
+        (lambda k: func.jvp(func.grad(read), (k,), (one,))[1], -2 * np.exp(-ks.numpy())),
+    ):
+        np.testing.assert_allclose(func.vmap(f)(ks).numpy(), expected, rtol=1e-8)
+        np.testing.assert_allclose(f(ks[1]).item(), expected[1], rtol=1e-8)
+
 
 def test_complex_functions_and_full_output() -> None:
     def f(x: Any, w: Any) -> Any:

@@ -200,12 +200,26 @@ def test_an_initial_state_computed_from_a_captured_tensor() -> None:
     np.testing.assert_allclose(h.item(), 2 * np.exp(-0.7) * (0.7 - 2), rtol=1e-8)
 
 
-def test_a_captured_tensor_of_a_transform_is_refused_by_name() -> None:
-    def f(rate: Any) -> Any:
-        return solve_ivp(lambda t, y: -rate * y, (0, 1), [1.0], t_eval=[1.0]).y
+@pytest.mark.parametrize("method", ["RK45", "Radau"])
+def test_captured_tensors_of_a_transform(method: str) -> None:
+    settings: Any = {"t_eval": [0.5, 1.0], "method": method, "rtol": 1e-6, "atol": 1e-8}
 
-    with pytest.raises(RuntimeError, match="rate, which belongs to a running transform"):
-        func.jvp(f, (t64(0.7, False),), (t64(1.0, False),))
+    def reads(k: Any) -> Any:
+        m = k * 2
+        return solve_ivp(lambda t, y: -k * y + m * np.cos(t), (0, 1), [1.0], **settings).y.sum()
+
+    def takes(k: Any) -> Any:
+        return solve_ivp(lambda t, y, k, m: -k * y + m * np.cos(t), (0, 1), [1.0], args=(k, k * 2), **settings).y.sum()
+
+    k, one = t64(0.7, False), t64(1.0, False)
+    ks = pullback.stack([k, 2 * k])
+    for transformed in (
+        lambda f: func.jvp(f, (k,), (one,)),
+        lambda f: [func.grad(f)(k), func.hessian(f)(k), func.grad(func.grad(f))(k)],
+        lambda f: [func.vmap(f)(ks), func.vmap(func.grad(f))(ks)],
+    ):
+        for found, expected in zip(transformed(reads), transformed(takes), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-10)
 
 
 # Dense output and events ----------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def as_tensor(value: Any) -> Tensor:
     if isinstance(value, Tensor):
         return READ.by.get(id(value), value) if READ.by else value
     if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, list, tuple)) for v in value):
-        return stack([as_tensor(v) for v in value])  # type: ignore[no-any-return]
+        return stack([as_tensor(v) for v in value])
     return wrap(np.array(value))
 
 
@@ -98,7 +98,7 @@ class Linear(Function):
     """A linear map of one array."""
 
     @staticmethod
-    def forward(pair: Pair, x: Tensor) -> Any:  # type: ignore[override]
+    def forward(pair: Pair, x: Tensor) -> Any:
         """Apply it."""
         return tensor_of(pair.apply(array_of(x)))
 
@@ -174,7 +174,7 @@ class Elementwise(Function):
     """An elementwise function of arrays that broadcast."""
 
     @staticmethod
-    def forward(op: Pointwise, *xs: Tensor) -> Any:  # type: ignore[override]
+    def forward(op: Pointwise, *xs: Tensor) -> Any:
         """Call the ufunc."""
         return tensor_of(op.ufunc(*map(array_of, xs)))
 

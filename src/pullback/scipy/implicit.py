@@ -1,11 +1,8 @@
 """Solutions of equations ``F(x, p) = 0`` as nodes: values by a solver, derivatives by the implicit function theorem.
 
 With ``J = dF/dx`` at the solution, ``dx/dp = -J^-1 dF/dp`` (e.g. Griewank and Walther, Evaluating Derivatives, 2008,
-chapter 15). The backward of a cotangent `g` solves ``J^T w = -g`` and pulls `w` back through ``p -> F(x, p)``; forward
-mode solves ``J t = -dF``. Both linear systems are equations again, with the same Jacobian, so their solutions are nodes
-of the same class: every order follows.
-
-`Equation` is an equation and a way to solve it. `Solution` is the node. `solve` is what the solvers here call.
+chapter 15). `Implicit` is such an equation and a way to solve it, for the node `Solution`. The linear systems of its
+derivatives are solved with a Jacobian that is factorised once, so derivatives of every order need no other.
 """
 
 from __future__ import annotations
@@ -19,20 +16,15 @@ import scipy.sparse
 import scipy.sparse.linalg
 
 from .. import errors
-from ..autograd.function import Function
 from ..autograd.grad_mode import no_grad
 from ..func.forward import jvp
 from ..func.jacobian import jacfwd
 from ..func.reverse import vjp
 from ..func.sparse import jacobian_plan, value_and_jacobian
 from ..interpreters.traced import TraceError
-from ..ops.make.of_size import ones_like
-from ..ops.shape.axes import movedim
-from ..ops.shape.joining import stack
 from ..tensor.tensor import Tensor, wrap
-from .array_nodes import Array, array_of, tensor_of
-
-Product = Callable[[Array], Array]
+from .array_nodes import Array, array_of
+from .solutions import LinearEquation, Solution
 
 DENSE = 400
 """Up to this number of unknowns a Jacobian is a dense matrix; beyond, it is sparse, or only its products are used."""
@@ -114,17 +106,6 @@ class Unknown:
         return np.full_like(b, np.nan)
 
 
-class Flipped:
-    """The transpose of a factorised Jacobian."""
-
-    def __init__(self, of: Any) -> None:
-        self.of = of
-
-    def solve(self, b: Array, transposed: bool) -> Array:
-        found: Array = self.of.solve(b, not transposed)
-        return found
-
-
 def singular(where: str) -> str:
     """The message for a Jacobian that cannot be inverted."""
     return errors.message(
@@ -154,23 +135,25 @@ class Pattern:
 # Equations ------------------------------------------------------------------------------------------------------------
 
 
-class Equation:
+class Implicit:
     """``residual(x, *parameters) = 0``, where `x` and the residual have one axis, and how to find `x`.
 
-    where: the name of the function that a user called, for errors. run: the solution for plain tensors of the
-    parameters. pattern: of the Jacobian, if something else needs it as well.
+    where: the name of the function that a user called, for errors. solve: the solution for plain tensors of
+    the parameters. pattern: of the Jacobian, if something else needs it as well.
     """
 
+    columns = False
+
     def __init__(
-        self, where: str, residual: Callable[..., Tensor], run: Callable[..., Array], pattern: Pattern | None = None
+        self, where: str, residual: Callable[..., Tensor], solve: Callable[..., Array], pattern: Pattern | None = None
     ) -> None:
-        self.where, self.residual, self.run = where, residual, run
+        self.where, self.residual, self.solve = where, residual, solve
         self.pattern = pattern or Pattern()
         self._kept: dict[tuple[bytes, ...], Any] = {}
 
-    def factorised(self, x: Tensor, inputs: Sequence[Any]) -> Any:
+    def factorised(self, x: Tensor, inputs: Sequence[Tensor]) -> Any:
         """The Jacobian at a solution, ready to solve with; a few of them are kept."""
-        arrays = [array_of(v) for v in (x, *inputs) if isinstance(v, Tensor)]
+        arrays = [array_of(v) for v in (x, *inputs)]
         key = tuple([a.tobytes() for a in arrays])
         if key not in self._kept:
             if np.isnan(arrays[0]).any():  # a solver failed, and its caller asked for NaN
@@ -180,8 +163,26 @@ class Equation:
             self._kept[key] = self._factorise(x, inputs)
         return self._kept[key]
 
-    def _factorise(self, x: Tensor, inputs: Sequence[Any]) -> Any:
-        parameters = [p.detach() if isinstance(p, Tensor) else p for p in inputs]
+    def inverse(self, adjoint: bool, r: Tensor, x: Tensor, *inputs: Tensor) -> Tensor:
+        """A linear equation with the factorised Jacobian at the solution."""
+        system = LinearEquation(self._solved, self._product, adjoint, mixed=True)
+        return Solution.apply(system, r, x, *inputs)
+
+    def _solved(self, adjoint: bool, r: Array, x: Array, *inputs: Array) -> Array:
+        found: Array = self.factorised(wrap(x), [*map(wrap, inputs)]).solve(r, adjoint)
+        return found
+
+    def _product(self, adjoint: bool, v: Tensor, x: Tensor, *inputs: Tensor) -> Tensor:
+        """The Jacobian's product, or its transpose's, in recorded operations."""
+
+        def of_x(y: Tensor) -> Tensor:
+            return self.residual(y, *inputs)
+
+        found: Tensor = vjp(of_x, x)[1](v)[0] if adjoint else jvp(of_x, (x,), (v,))[1]
+        return found
+
+    def _factorise(self, x: Tensor, inputs: Sequence[Tensor]) -> Any:
+        parameters = [p.detach() for p in inputs]
         x = x.detach()
 
         def of_x(y: Tensor) -> Tensor:
@@ -196,7 +197,7 @@ class Equation:
             return Sparse(self.where, jacobian(x))
 
     def products(
-        self, x: Tensor, parameters: Sequence[Any]
+        self, x: Tensor, parameters: Sequence[Tensor]
     ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
         """The products of the Jacobian and of its transpose with vectors."""
 
@@ -207,124 +208,12 @@ class Equation:
             return array_of(jvp(of_x, (x,), (wrap(np.array(v)),))[1])
 
         def backward(v: Array) -> Array:
-            (found,) = pulled(of_x, (x,), wrap(np.array(v)))
-            return array_of(found)
+            return array_of(vjp(of_x, x)[1](wrap(np.array(v)))[0])
 
         return forward, backward
 
 
-class System(Equation):
-    """``J v = b`` or ``J^T v = b`` with the Jacobian `J` of another equation; its parameters are ``x, *those, b``."""
-
-    def __init__(self, base: Equation, transposed: bool) -> None:
-        super().__init__(base.where, self.residual, self.run)
-        self.base, self.transposed = base, transposed
-
-    def residual(self, v: Tensor, x: Tensor, *rest: Any) -> Tensor:  # type: ignore[override]
-        """``J v - b`` or ``J^T v - b``, in recorded operations."""
-        *parameters, b = rest
-
-        def of_x(y: Tensor) -> Tensor:
-            return self.base.residual(y, *parameters)
-
-        if self.transposed:
-            (found,) = pulled(of_x, (x,), v)
-            return found - b
-        return jvp(of_x, (x,), (v,))[1] - b  # type: ignore[no-any-return]
-
-    def run(self, x: Tensor, *rest: Any) -> Array:  # type: ignore[override]
-        """Solve it with the factorised Jacobian."""
-        *parameters, b = rest
-        found: Array = self.base.factorised(x, parameters).solve(array_of(b), self.transposed)
-        return found
-
-    def factorised(self, x: Tensor, inputs: Sequence[Any]) -> Any:
-        """The Jacobian of a linear system is its matrix."""
-        at, *parameters, _ = inputs
-        found = self.base.factorised(at, parameters)
-        return Flipped(found) if self.transposed else found
-
-
-def pulled(f: Callable[..., Tensor], primals: Sequence[Any], g: Tensor | None = None) -> list[Any]:
-    """The gradients of ``<g, f(*primals)>`` by the primals, None by those that are no floating point tensors.
-
-    They are recorded where the caller is: then `g` and the primals have derivatives of theirs. `g` is 1 if not given.
-    """
-    moving = [i for i, p in enumerate(primals) if isinstance(p, Tensor) and p._data.dtype.kind in "fc"]
-    if not moving:
-        return [None] * len(primals)
-
-    def of_moving(*chosen: Any) -> Tensor:
-        by = dict(zip(moving, chosen, strict=True))
-        return f(*[by.get(i, p) for i, p in enumerate(primals)])
-
-    out, pull = vjp(of_moving, *[primals[i] for i in moving])
-    found = dict(zip(moving, pull(ones_like(out) if g is None else g), strict=True))
-    return [found.get(i) for i in range(len(primals))]
-
-
-# The node -------------------------------------------------------------------------------------------------------------
-
-
-class Solution(Function):
-    """The solution of an equation, as a function of its parameters."""
-
-    @staticmethod
-    def forward(equation: Equation, *inputs: Any) -> Any:  # type: ignore[override]
-        """Run the solver."""
-        return tensor_of(equation.run(*inputs))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Keep the solution and the parameters."""
-        ctx.equation, *given = inputs
-        ctx.places = [isinstance(v, Tensor) for v in given]
-        ctx.others = [None if isinstance(v, Tensor) else v for v in given]
-        saved = [v for v in given if isinstance(v, Tensor)]
-        ctx.save_for_backward(output, *saved)
-        ctx.save_for_forward(output, *saved)
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Any:
-        """Solve the adjoint system, and pull its solution back through the residual."""
-        equation = ctx.equation
-        x, parameters = _saved(ctx)
-        w = Solution.apply(System(equation, transposed=True), x, *parameters, -g)
-        found = pulled(lambda *ps: equation.residual(x, *ps), parameters, w)
-        return None, *[f if wanted else None for f, wanted in zip(found, ctx.needs_input_grad[1:], strict=True)]
-
-    @staticmethod
-    def jvp(ctx: Any, _: Any, *tangents: Any) -> Any:
-        """Push the tangents through the residual, and solve the linear system."""
-        equation = ctx.equation
-        x, parameters = _saved(ctx)
-        moving = {i: t for i, t in enumerate(tangents) if t is not None}
-
-        def of_moving(*chosen: Any) -> Tensor:
-            by = dict(zip(moving, chosen, strict=True))
-            return equation.residual(x, *[by.get(i, p) for i, p in enumerate(parameters)])  # type: ignore[no-any-return]
-
-        moved = jvp(of_moving, tuple(parameters[i] for i in moving), tuple(moving.values()))[1]
-        return Solution.apply(System(equation, transposed=False), x, *parameters, -moved)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, equation: Equation, *inputs: Any) -> Any:
-        """One solution for each sample."""
-        along = [v if d is None else movedim(v, d, 0) for v, d in zip(inputs, in_dims[1:], strict=True)]
-        each = [
-            Solution.apply(equation, *[v if d is None else v[i] for v, d in zip(along, in_dims[1:], strict=True)])
-            for i in range(info.batch_size)
-        ]
-        return stack(each), 0
-
-
-def _saved(ctx: Any) -> tuple[Tensor, list[Any]]:
-    x, *tensors = ctx.saved_tensors
-    each = iter(tensors)
-    return x, [next(each) if t else o for t, o in zip(ctx.places, ctx.others, strict=True)]
-
-
-def gradient_error(equation: Equation, x: Tensor, inputs: Sequence[Any]) -> float:
+def gradient_error(equation: Implicit, x: Tensor, inputs: Sequence[Tensor]) -> float:
     """The largest relative change of the unknowns by one Newton step from the solution that was found.
 
     It is infinite where the Jacobian is singular: there a derivative is refused when it is asked for.

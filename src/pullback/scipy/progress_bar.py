@@ -58,5 +58,7 @@ def _as_text(name: str) -> Iterator[Show]:
         sys.stderr.write(f"\r{name}:{part} {text}\033[K")
         sys.stderr.flush()
 
-    yield show
-    sys.stderr.write("\n")
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\n")

@@ -17,17 +17,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..autograd.api import grad
 from ..autograd.function import Function
-from ..autograd.grad_mode import enable_grad
-from ..autograd.node import edge_of
 from ..func.forward import jvp
 from ..func.reverse import vjp
 from ..ops.make.conversion import to
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
 from ..ops.shape.reshape import reshape
-from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
 from .array_nodes import Array, array_of, floating, tensor_of
 
@@ -36,15 +32,11 @@ class Equation(Protocol):
     """What `Solution` needs to know of an equation ``F(x, p) = 0``."""
 
     @property
-    def captured(self) -> int:
-        """How many of the parameters, the last ones, the residual reads by itself, and not as its arguments."""
-
-    @property
     def columns(self) -> bool:
         """Whether the first parameter may have more columns, each solved by itself."""
 
-    def solve(self, *ps: Array) -> Array:
-        """The solution, computed on plain arrays."""
+    def solve(self, *ps: Tensor) -> Array:
+        """The solution, for plain tensors of the parameters."""
 
     def residual(self, x: Tensor, *ps: Tensor) -> Tensor:
         """``F(x, p)``, recorded."""
@@ -59,7 +51,7 @@ class Solution(Function):
     @staticmethod
     def forward(equation: Equation, *ps: Tensor) -> Any:
         """Solve it."""
-        return tensor_of(equation.solve(*map(array_of, ps)))
+        return tensor_of(equation.solve(*ps))
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -77,9 +69,7 @@ class Solution(Function):
             return (None,) * (1 + len(ps))
         equation, wanted = ctx.equation, ctx.needs_input_grad[1:]
         w = equation.inverse(True, g, x, *ps)
-        given = len(ps) - equation.captured
-        found = pulled(lambda *qs: equation.residual(x, *qs, *ps[given:]), ps[:given], wanted[:given], -w)
-        return None, *found, *_pulled_by_closure(lambda: equation.residual(x, *ps), ps[given:], -w)
+        return None, *pulled(lambda *qs: equation.residual(x, *qs), ps, wanted, -w)
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *ts: Tensor | None) -> Any:
@@ -115,28 +105,6 @@ def pulled(f: Callable[..., Tensor], ps: Sequence[Tensor], wanted: Sequence[bool
     return [next(found) if is_wanted else None for is_wanted in wanted]
 
 
-def _pulled_by_closure(f: Callable[[], Tensor], read: Sequence[Tensor], w: Tensor) -> list[Any]:
-    """The vjp of `f` for tensors that it reads from outside, all else held fixed.
-
-    They may depend on each other, and what `f` computes with may depend on them. So while it runs, each stands at the
-    end of the graph of a copy, and the cotangents that arrive at the copies are the partial derivatives.
-    """
-    if not read:
-        return []
-    taped, edges = thread.modes.grad_enabled, [t._edge for t in read]
-    with enable_grad():
-        copies = [t.clone() if taped else t.detach().requires_grad_() for t in read]
-        try:
-            for t, copy in zip(read, copies, strict=True):
-                t._edge = edge_of(copy)
-            out = f()
-        finally:
-            for t, edge in zip(read, edges, strict=True):
-                t._edge = edge
-    of_out = w if out.dtype.is_complex else np.real(w)
-    return list(grad(out, copies, of_out, create_graph=taped, allow_unused=True))
-
-
 def pushed(f: Callable[..., Tensor], ps: Sequence[Tensor], ts: Sequence[Tensor | None]) -> Tensor:
     """The jvp of `f` at `ps` for the tangents `ts`."""
 
@@ -158,7 +126,6 @@ class LinearEquation:
         product: called with `adjoint`, and Tensors x and the parameters; ``A x`` or ``A^H x``, recorded.
         adjoint: which of the two equations it is.
         columns: b may have any number of columns.
-        captured: how many of the parameters `product` reads by itself.
         mixed: `by` and `product` take arguments of several dtypes; otherwise they are converted to a common one.
         double: SciPy computes in double precision whatever it gets, so they are converted to that first.
     """
@@ -167,13 +134,12 @@ class LinearEquation:
     product: Callable[..., Tensor]
     adjoint: bool = False
     columns: bool = False
-    captured: int = 0
     mixed: bool = False
     double: bool = False
 
-    def solve(self, b: Array, *ps: Array) -> Array:
+    def solve(self, *ps: Tensor) -> Array:
         """Solve with SciPy."""
-        return self.by(self.adjoint, b, *ps)
+        return self.by(self.adjoint, *map(array_of, ps))
 
     def residual(self, x: Tensor, b: Tensor, *ps: Tensor) -> Tensor:
         """``A x - b``."""
@@ -181,7 +147,8 @@ class LinearEquation:
 
     def inverse(self, adjoint: bool, r: Tensor, x: Tensor, b: Tensor, *ps: Tensor) -> Tensor:
         """The same equation, or its adjoint, with another right-hand side."""
-        return (self.turned() if adjoint else self)(r, *ps)
+        equation = self.turned() if adjoint else self
+        return Solution.apply(equation, r, *ps) if self.mixed else equation(r, *ps)
 
     def turned(self) -> LinearEquation:
         """The adjoint equation, ``A^H x = b``."""

@@ -13,7 +13,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,10 +22,13 @@ from .. import errors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import AccumulateGrad, edge_of
 from ..tensor.modes import LEVELS, thread
-from ..tensor.nested import leaves, rebuild
+from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .array_nodes import READ, as_tensor
+
+ON_FAILURE = ("raise", "nan")
+"""What a solver may do where SciPy finds no solution: raise an error, or give NaN."""
 
 _DEPTH = 4  # how far `captured` looks into containers and objects for the name of a tensor
 
@@ -41,6 +44,14 @@ def check_function(where: str, fun: Any, argument: str = "fun") -> None:
     """TypeError for what cannot be called."""
     if not callable(fun):
         raise TypeError(errors.message(f"{where}: {argument}", expected="a function", found=errors.describe(fun)))
+
+
+def check_choice(where: str, name: str, value: Any, choices: Sequence[str]) -> None:
+    """ValueError for a setting that is none of the choices."""
+    if value not in choices:
+        raise ValueError(
+            errors.message(f"{where}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value))
+        )
 
 
 def arguments(args: Any) -> tuple[Any, ...]:
@@ -146,9 +157,21 @@ class _Substitution(TorchFunctionMode):
         self.by = by
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        tree = (args, kwargs or {})
-        given, named = rebuild(tree, iter([self.by.get(id(leaf), leaf) for leaf in leaves(tree)]))
-        return function(*given, **named)
+        return function(*[self._of(a) for a in args], **{k: self._of(a) for k, a in (kwargs or {}).items()})
+
+    def _of(self, value: Any) -> Any:
+        """A value, with other tensors in it."""
+        if isinstance(value, CONTAINERS):
+            return rebuild(value, iter([self.by.get(id(leaf), leaf) for leaf in leaves(value)]))
+        return self.by.get(id(value), value)
+
+
+def _same(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
+    """Whether these are the numbers that a function reads anyway, and nothing is recorded."""
+    if thread.modes.grad_enabled:
+        return False
+    by = READ.by
+    return all(by.get(id(t), t)._data is v._data for t, v in zip(tensors, values, strict=True))
 
 
 @contextmanager
@@ -157,7 +180,7 @@ def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator
 
     So a function that reads the tensors is a function of the values.
     """
-    if not tensors:
+    if _same(tensors, values):
         yield
         return
     before = READ.by
@@ -168,6 +191,66 @@ def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator
             yield
     finally:
         READ.by = before
+
+
+class Given:
+    """What a person's functions get besides the unknowns: what is in ``args=``, and the tensors that they read.
+
+    theta: the Tensors in ``args=``, flat. reads: the tensors that were found by `find_reads`. inputs: both, in this
+    order, as a node takes them.
+    """
+
+    def __init__(self, args: Any = ()) -> None:
+        flat = list(leaves(args))
+        self._places = {i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)}
+        self.theta = [as_tensor(flat[i]) for i in sorted(self._places)]
+        self.reads: tuple[Tensor, ...] = ()
+        self._flat = [None if i in self._places else leaf for i, leaf in enumerate(flat)]
+        self._tree = rebuild(args, iter([None] * len(flat)))
+        self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The Tensors in ``args=``, and those that the functions read."""
+        return [*self.theta, *map(as_tensor, self.reads)]
+
+    def find_reads(self, where: str, call: Callable[..., Any], *head: Any, fun: Any = None) -> None:
+        """Add the tensors that ``call(*head, *theta)`` reads; see `captured`."""
+        before, self.reads = self.reads, ()
+        found = captured(where, call, *head, *self.theta, fun=fun)
+        self.reads = tuple({id(t): t for t in (*before, *found)}.values())
+
+    def filled(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """``args=`` with these in place of its Tensors."""
+        if self._flat_tensors:
+            return tuple(inputs[: len(self.theta)])
+        parts: Iterator[Any] = iter(inputs)
+        return tuple(
+            rebuild(self._tree, iter([next(parts) if i in self._places else x for i, x in enumerate(self._flat)]))
+        )
+
+    def reading(self, inputs: Sequence[Any]) -> AbstractContextManager[None]:
+        """The context in which a function reads these values."""
+        return substituted(self.reads, inputs[len(self.theta) :])
+
+    def call(self, fun: Callable[..., Any], head: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """``fun(*head, *args)`` as a function of the `inputs`."""
+        return self.bound(fun, inputs)(*head)
+
+    def bound(self, fun: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+        """``fun(*head, *args)`` as a function of the head.
+
+        Made where nothing is recorded, it is for derivatives by the head alone.
+        """
+        args = self.filled(inputs)
+        if not self.reads or _same(self.reads, inputs[len(self.theta) :]):
+            return lambda *head: fun(*head, *args)
+
+        def call(*head: Any) -> Any:
+            with self.reading(inputs):
+                return fun(*head, *args)
+
+        return call
 
 
 def example(value: Any) -> Any:
@@ -272,13 +355,18 @@ def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[Captu
     elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
         parts = [(n, v) for n, v in _variables(value)]
     else:
-        held = {**{s: getattr(value, s, None) for s in _slots(value)}, **getattr(value, "__dict__", {})}
+        held = {**dict(_slots(value)), **getattr(value, "__dict__", {})}
         parts = [(f"{name}.{k}", v) for k, v in held.items()]
     for part, inner in parts:
         yield from _within(part, inner, seen, depth - 1)
 
 
-def _slots(value: Any) -> Iterator[str]:
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds in slots, by the slots themselves: a property of that name may raise."""
     for cls in type(value).__mro__:
-        slots = vars(cls).get("__slots__", ())
-        yield from (slots,) if isinstance(slots, str) else slots
+        for name, slot in vars(cls).items():
+            if isinstance(slot, types.MemberDescriptorType):
+                try:
+                    yield name, slot.__get__(value)
+                except AttributeError:  # not assigned yet
+                    yield name, None

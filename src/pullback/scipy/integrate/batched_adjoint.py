@@ -16,11 +16,11 @@ import numpy as np
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...func.vectorize import vmap
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from .closed_functions import gradients
 from .explicit_steps import Tableau
 from .ivp_runs import Run
 
-Array = np.ndarray[Any, Any]
 Inside = dict[int, tuple[Array, Array]]
 
 _STEPS = 64  # of one batch
@@ -29,12 +29,11 @@ _STEPS = 64  # of one batch
 class Batched:
     """The gradients of one run.
 
-    f: of t and y. sources: the tensors that f depends on, besides; the last `read` of them it reads by itself.
+    f: of t and y. sources: the leaves that f depends on, besides.
     """
 
-    def __init__(self, tableau: Tableau, f: Callable[..., Any], sources: Sequence[Tensor], read: int) -> None:
-        self.tableau, self.f = tableau, f
-        self.own, self.read = sources[: len(sources) - read], sources[len(sources) - read :]
+    def __init__(self, tableau: Tableau, f: Callable[..., Any], sources: Sequence[Tensor]) -> None:
+        self.tableau, self.f, self.sources = tableau, f, sources
         self.sums: list[Any] = [np.zeros_like(s._data) for s in sources]
 
     def back(self, run: Run, last: int, at_knot: dict[int, Array], inside: Inside) -> Array | None:
@@ -61,10 +60,9 @@ class Batched:
                 at_end = adjoint + at_knot.get(i + 1, 0)
                 h = run.t[i + 1] - run.t[i]
                 adjoint = self._step(h, at_end, inside.get(i), jacobians[part], cotangents[part])
-            found = gradients([out], self.own, self.read, [wrap(cotangents)])
-            for sums, g in zip(self.sums, found, strict=True):
+            for sums, g in zip(self.sums, gradients(out, self.sources, cotangents), strict=True):
                 if g is not None:
-                    sums += g._data
+                    sums += g
         return adjoint + at_knot.get(0, 0)
 
     def _stages(self, run: Run, i: int, every: bool) -> tuple[Array, Array, Array]:
@@ -115,9 +113,9 @@ def _rows(out: Tensor, states: Tensor) -> Array:
     for i in range(n):
         unit = np.zeros((count, n), out._data.dtype)
         unit[:, i] = 1
-        (g,) = gradients([out], [states], (), [wrap(unit)], keep=True)
+        (g,) = gradients(out, [states], unit, keep=True)
         if g is not None:
-            found[:, i] = g._data
+            found[:, i] = g
     return found
 
 

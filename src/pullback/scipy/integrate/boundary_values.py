@@ -14,13 +14,12 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import array_of, as_tensor, floating
+from ..array_nodes import Array, array_of, as_tensor, floating
 from ..mirror import mirrors
-from ..user_functions import captured, check_function, plain_setting, value_of
+from ..user_functions import Given, check_function, plain_setting, value_of
 from .closed_functions import Closed, call, root
 
 _WHERE = "pullback.scipy.integrate.solve_bvp"
-Array = np.ndarray[Any, Any]
 
 
 class _Problem:
@@ -29,32 +28,33 @@ class _Problem:
     def __init__(
         self, fun: Any, bc: Any, guess: Array, p: Array | None, s: Array | None, settings: dict[str, Any]
     ) -> None:
+        self.given = Given()
         self.fun, self.bc, self.guess, self.p, self.settings = fun, bc, guess, p, settings
         self.s = None if s is None else np.asarray(s, guess.dtype)
         self.at_start = None if self.s is None else np.linalg.pinv(np.eye(len(guess)) - self.s)
         self.mesh: Array = np.empty(0)
         self.runs: list[Any] = []
 
-    def plan(self, a: Tensor, b: Tensor) -> tuple[Tensor]:
+    def plan(self, a: Tensor, b: Tensor, *read: Tensor) -> tuple[Tensor]:
         """Run SciPy on the initial mesh between the ends; the result is the number of the run."""
         mesh = float(a._data) + (float(b._data) - float(a._data)) * self.mesh
         mesh[-1] = float(b._data)
 
         def fun(x: Any, y: Any, *p: Any) -> Array:
-            return self.slope(wrap(x), wrap(np.array(y)), *map(wrap, p))._data
+            return self.slope(read, wrap(x), wrap(np.array(y)), *map(wrap, p))._data
 
         def bc(ya: Any, yb: Any, *p: Any) -> Array:
-            return self.boundary(wrap(np.array(ya)), wrap(np.array(yb)), *map(wrap, p))._data
+            return self.boundary(read, wrap(np.array(ya)), wrap(np.array(yb)), *map(wrap, p))._data
 
         found = scipy.integrate.solve_bvp(fun, bc, mesh, self.guess.copy(), self.p, self.s, **self.settings)
         self.runs.append(found)
         return (wrap(np.array(len(self.runs) - 1)),)
 
-    def slope(self, x: Any, y: Any, *p: Any) -> Any:
-        return value_of(self.fun, _WHERE, self.fun(x, y, *p))
+    def slope(self, read: Sequence[Any], *x_y_p: Any) -> Any:
+        return value_of(self.fun, _WHERE, self.given.call(self.fun, x_y_p, read))
 
-    def boundary(self, ya: Any, yb: Any, *p: Any) -> Any:
-        return value_of(self.bc, _WHERE, self.bc(ya, yb, *p))
+    def boundary(self, read: Sequence[Any], *ya_yb_p: Any) -> Any:
+        return value_of(self.bc, _WHERE, self.given.call(self.bc, ya_yb_p, read))
 
     def find(self, which: Array, *_: Array) -> Array:
         """The unknowns that SciPy found: the states at the mesh and the parameters, as one array."""
@@ -71,22 +71,22 @@ class _Problem:
         n = len(self.guess)
         return reshape(z[: n * size], (n, size)), ([] if self.p is None else [z[n * size :]])
 
-    def residual(self, z: Any, which: Tensor, a: Any, b: Any) -> tuple[Any]:
+    def residual(self, z: Any, which: Tensor, a: Any, b: Any, *read: Any) -> tuple[Any]:
         """The collocation equations of the fourth order (Kierzenka and Shampine, 2001), and the boundary conditions."""
         (x,) = self.points(which, a, b)
         y, p = self.unknowns(z, x.shape[0])
         h = x[1:] - x[:-1]
-        f = self.derivative(x, y, p, a)
+        f = self.derivative(x, y, p, a, read)
         middle = 0.5 * (y[:, 1:] + y[:, :-1]) - 0.125 * h * (f[:, 1:] - f[:, :-1])
-        slope = self.slope(x[:-1] + 0.5 * h, middle, *p)
+        slope = self.slope(read, x[:-1] + 0.5 * h, middle, *p)
         if self.s is not None:
             slope = slope + (wrap(self.s) @ middle) / (x[:-1] + 0.5 * h - a)
         rest = y[:, 1:] - y[:, :-1] - h / 6 * (f[:, :-1] + f[:, 1:] + 4 * slope)
-        return (concatenate([reshape(rest, (-1,)), self.boundary(y[:, 0], y[:, -1], *p)], 0),)
+        return (concatenate([reshape(rest, (-1,)), self.boundary(read, y[:, 0], y[:, -1], *p)], 0),)
 
-    def derivative(self, x: Any, y: Any, p: Sequence[Any], a: Any) -> Any:
+    def derivative(self, x: Any, y: Any, p: Sequence[Any], a: Any, read: Sequence[Any]) -> Any:
         """dy/dx at the mesh, with the singular term."""
-        f = self.slope(x, y, *p)
+        f = self.slope(read, x, y, *p)
         if self.s is None:
             return f
         first = wrap(self.at_start) @ f[:, :1]
@@ -124,7 +124,7 @@ class CubicSolution:
 @mirrors(
     "integrate.solve_bvp",
     derivative="implicit function theorem at the collocation solution; the ends of x too",
-    limits="the equations' Jacobian is dense; it has no args=, so tensors of a transform cannot be read",
+    limits="the equations' Jacobian is dense",
 )
 def solve_bvp(
     fun: Callable[..., Any],
@@ -183,8 +183,9 @@ def solve_bvp(
         fun, bc, guess, None if start is None else start.astype(guess.dtype), settings.pop("S"), settings
     )
     a, b = x[0], x[-1]
-    problem.mesh, read = _prepared(problem, x)
-    (which,) = call(Closed(problem.plan), a.detach(), b.detach())
+    problem.mesh = _prepared(problem, x)
+    read = problem.given.inputs
+    (which,) = call(Closed(problem.plan), *[v.detach() for v in (a, b, *read)])
     runs = list(problem.runs)
     worst = max(runs, key=lambda r: r.status)
     if worst.status and on_failure != "nan":
@@ -193,10 +194,10 @@ def solve_bvp(
         raise RuntimeError(
             errors.message(f"{_WHERE}: under vmap the samples have meshes of different sizes", do="give a finer mesh x")
         )
-    z = root(Closed(problem.residual, read), problem.find, which, a, b)
+    z = root(Closed(problem.residual), problem.find, which, a, b, *read)
     (mesh,) = call(Closed(problem.points), which, a, b)
     states, parameters = problem.unknowns(z * np.nan if worst.status else z, worst.x.size)
-    slopes = problem.derivative(mesh, states, parameters, a)
+    slopes = problem.derivative(mesh, states, parameters, a, read)
     fields = dict(worst)
     fields.update(x=mesh, y=states, yp=slopes, p=parameters[0] if parameters else None)
     fields.update(sol=CubicSolution(mesh, states, slopes), gradient_error=float(np.max(worst.rms_residuals)))
@@ -216,8 +217,8 @@ def _of_arrays(jac: Callable[..., Any]) -> Callable[..., Any]:
     return called
 
 
-def _prepared(problem: _Problem, x: Any) -> tuple[Array, tuple[Tensor, ...]]:
-    """The first mesh between 0 and 1, and the tensors that the functions read."""
+def _prepared(problem: _Problem, x: Any) -> Array:
+    """The first mesh between 0 and 1. The tensors that the functions read are noted."""
 
     def relative(x: Tensor) -> tuple[Tensor]:
         v = x._data
@@ -226,10 +227,12 @@ def _prepared(problem: _Problem, x: Any) -> tuple[Array, tuple[Tensor, ...]]:
     mesh = call(Closed(relative), x.detach())[0]
     p = [] if problem.p is None else [wrap(problem.p)]
     y = wrap(problem.guess)
-    found = captured(_WHERE, problem.fun, x, y, *p) + captured(_WHERE, problem.bc, y[:, 0], y[:, -1], *p)
+    problem.given.find_reads(_WHERE, problem.fun, x, y, *p)
+    problem.given.find_reads(_WHERE, problem.bc, y[:, 0], y[:, -1], *p)
     while type(mesh._data) is not np.ndarray:  # the samples of a transform have the first one's proportions
         mesh = mesh._data.inside if mesh._data.inside is not None else mesh.detach()
-    return mesh._data, tuple({id(t): t for t in found}.values())
+    found: Array = mesh._data
+    return found
 
 
 __all__ = ["CubicSolution", "solve_bvp"]

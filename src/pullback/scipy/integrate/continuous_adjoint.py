@@ -46,7 +46,7 @@ class ContinuousTrajectory(Trajectory):
             of_rows = values[count - 1] if outputs[1] else np.zeros(run.rows.shape)
             return back.gradients(of_times, of_rows)
 
-        return Closed(pulled, self.read)
+        return Closed(pulled)
 
 
 class _Backward:
@@ -59,15 +59,13 @@ class _Backward:
             trajectory.system, trajectory.solve, run, wanted, inputs,
         )  # fmt: skip
         self.theta = list(inputs[5:])
-        read = [r for r, w in zip(trajectory.read, wanted[5 + len(self.theta) :], strict=True) if w]
-        own = wanted[5 : 5 + len(self.theta)]
-        self.like = [inputs[4], *[p for p, w in zip(self.theta, own, strict=True) if w], *read]
+        self.like = [inputs[4], *[p for p, w in zip(self.theta, wanted[5:], strict=True) if w]]
         self.rows = call(Trajectory(self.system), *inputs)[1]
-        closed = Closed(lambda t, y, *theta: (self.system.fun(t, y, *theta),), trajectory.read)
+        closed = Closed(lambda t, y, *theta: (self.system.fun(t, y, *theta),))
         self.pull = closed.vjp((False, True, *wanted[5:]), (True,)).fun
 
     def gradients(self, of_times: Any, of_rows: Any) -> tuple[Any, ...]:
-        """The gradients of what is wanted of t0, t1, times, y0, theta and of what is read."""
+        """The gradients of what is wanted of t0, t1, times, y0 and theta."""
         _, t0, t1, times, y0 = self.inputs[:5]
         run, n = self.run, y0.shape[0]
         size = n + sum(p.numel() for p in self.like[1:])
@@ -119,10 +117,9 @@ class _Backward:
         """The adjoint at `end`, from the one at `start`, where the state is y."""
         if float(start.detach()._data) == float(end.detach()._data):
             return adjoint
-        n, pull, read = y.shape[0], self.pull, self.system.read
+        n, pull = y.shape[0], self.pull
 
         def backward(t: Any, state: Any, *theta: Any) -> Any:
-            _ = read  # found here by the search for tensors that a function reads
             y, g = state[:n], state[n : 2 * n]
             grads = [to(reshape(p, (-1,)), state._data.dtype) for p in pull(g, t, y, *theta)]
             return concatenate([self.system.fun(t, y, *theta), *[-p for p in grads]], 0)

@@ -18,9 +18,8 @@ from ...autograd.grad_mode import enable_grad
 from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from .closed_functions import gradients
-
-Array = np.ndarray[Any, Any]
 
 
 class Tableau:
@@ -100,13 +99,11 @@ class Adjoint:
     """The gradients of one run by its steps in reverse order, on arrays.
 
     The stages of a step are computed again from its state at the beginning, each with a graph of its own.
-    f: the right-hand side of t and y. sources: the tensors that f depends on, besides, whose gradients are wanted.
-    read: the number of the last of them that f reads by itself.
+    f: the right-hand side of t and y. sources: the leaves that f depends on, besides, whose gradients are wanted.
     """
 
-    def __init__(self, tableau: Tableau, f: Callable[..., Any], sources: Sequence[Tensor], read: int) -> None:
-        self.tableau, self.f = tableau, f
-        self.own, self.read = sources[: len(sources) - read], sources[len(sources) - read :]
+    def __init__(self, tableau: Tableau, f: Callable[..., Any], sources: Sequence[Tensor]) -> None:
+        self.tableau, self.f, self.sources = tableau, f, sources
         self.sums: list[Any] = [np.zeros_like(s._data) for s in sources]
 
     def back(self, t: float, h: float, y: Array, at_end: Array, inside: tuple[Array, Array] | None) -> Array:
@@ -132,13 +129,13 @@ class Adjoint:
                 recorded.append((state, out))
         for j in reversed(range(count)):
             state, out = recorded.pop()
-            cotangent = wrap(of_k[j] + a[j + 1 :, j] @ of_states[j + 1 :]) if j + 1 < count else wrap(of_k[j])
-            found = gradients([out], [state, *self.own], self.read, [cotangent])
+            cotangent = of_k[j] + a[j + 1 :, j] @ of_states[j + 1 :] if j + 1 < count else of_k[j]
+            found = gradients(out, [state, *self.sources], cotangent)
             if found[0] is not None:
-                of_states[j] = found[0]._data
+                of_states[j] = found[0]
             for sums, g in zip(self.sums, found[1:], strict=True):
                 if g is not None:
-                    sums += g._data
+                    sums += g
         return total + of_states.sum(axis=0)
 
 

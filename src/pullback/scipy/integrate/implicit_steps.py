@@ -17,11 +17,11 @@ from numpy.polynomial import polynomial
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import wrap
+from ..array_nodes import Array
 from .closed_functions import Closed, gradients, root
 from .explicit_steps import combined
-
-Array = np.ndarray[Any, Any]
+from .right_hand_side import UserFunction
 
 C = np.array([(4 - 6**0.5) / 10, (4 + 6**0.5) / 10, 1.0])
 
@@ -52,8 +52,8 @@ def jacobian_of(f: Callable[..., Any], t: Any, y: Array) -> Array:
         for i in range(y.size):
             unit = np.zeros(y.size, out._data.dtype)
             unit[i] = 1
-            (g,) = gradients([out], [state], (), [wrap(unit)], keep=True)
-            rows.append(np.zeros_like(y) if g is None else np.conj(g._data))
+            (g,) = gradients(out, [state], unit, keep=True)
+            rows.append(np.zeros_like(y) if g is None else np.conj(g))
     return np.array(rows)
 
 
@@ -62,15 +62,14 @@ class ImplicitStep:
 
     def __init__(
         self,
-        f: Callable[..., Any],
+        f: UserFunction,
         t: Any,
         h: Any,
         y: Any,
         theta: Sequence[Any],
-        read: Sequence[Tensor],
         guess: Array | None = None,
     ) -> None:
-        self.f, self.t, self.h, self.y, self.theta, self.read, self.guess = f, t, h, y, theta, read, guess
+        self.f, self.t, self.h, self.y, self.theta, self.guess = f, t, h, y, theta, guess
 
     def _increments(self, h: Any, guess: Any) -> Any:
         n = self.y.shape[0]
@@ -86,9 +85,9 @@ class ImplicitStep:
             own = [wrap(p) for p in theta]
             start = np.zeros(3 * n, y.dtype) if guess is None else np.outer(C, guess).reshape(-1)
             with no_grad():
-                return _newton(lambda t, y: self.f(t, y, *own), t, h, y, start)
+                return _newton(self.f.bound(own), t, h, y, start)
 
-        return root(Closed(residual, self.read), find, self.t, h, self.y, *self.theta)
+        return root(Closed(residual), find, self.t, h, self.y, *self.theta)
 
     def end(self) -> Any:
         """The state at the end."""

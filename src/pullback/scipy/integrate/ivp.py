@@ -17,13 +17,13 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
 from ..mirror import mirrors
-from ..user_functions import check_function, plain_setting
+from ..progress_bar import Show, shown
+from ..user_functions import ON_FAILURE, Given, check_choice, check_function, plain_setting
 from .closed_functions import Closed, call
 from .continuous_adjoint import ContinuousTrajectory
 from .implicit_steps import jacobian_of
 from .ivp_runs import Run, System
-from .right_hand_side import Given, UserFunction
-from .solver_progress import progress_bar
+from .right_hand_side import UserFunction
 from .trajectories import Trajectory
 
 _WHERE = "pullback.scipy.integrate.solve_ivp"
@@ -115,8 +115,8 @@ def solve_ivp(
     -0.73576
     """
     check_function(_WHERE, fun)
-    _check_choice("adjoint", adjoint, ("discrete", "continuous"))
-    _check_choice("on_failure", on_failure, ("raise", "nan"))
+    check_choice(_WHERE, "adjoint", adjoint, ("discrete", "continuous"))
+    check_choice(_WHERE, "on_failure", on_failure, ON_FAILURE)
     solver = _solver(method)
     names = [k for k in options if not callable(options[k])]
     options |= dict(zip(names, plain_setting(_WHERE, **{k: options[k] for k in names}), strict=True))
@@ -131,25 +131,32 @@ def solve_ivp(
     watched = [UserFunction(_WHERE, e, given, ()) for e in _listed(events)]
     for e in watched:
         check_function(_WHERE, e.fun, "events")
-    read = {id(r): r for f in (rhs, *watched) for r in f.reads(t0, y0)} if y0.dim() == 1 else {}
-    with progress_bar(progress, t0, t1) as after:
+    for f in (rhs, *watched) if y0.dim() == 1 else ():
+        f.find_reads(t0, y0)
+    with shown("solve_ivp", progress) as show:
         system = System(
             rhs,
             watched,
             solver,
             {**options, "dense_output": bool(dense_output)},
-            [*read.values()],
             t_eval is not None,
-            after,
+            functools.partial(_show, show) if progress else None,
         )
         system.jacobian = _jacobian(rhs, solver, options)
-        inputs = (t0, t1, times, y0, *given.theta)
+        inputs = (t0, t1, times, y0, *given.inputs)
         (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
     _check_runs(runs, on_failure)
     kind = Trajectory if adjoint == "discrete" else functools.partial(ContinuousTrajectory, solve=solve_ivp)
     found = call(kind(system), which, *inputs)
     return _result(system, runs, which, inputs, found, kind if dense_output else None)
+
+
+def _show(show: Show, solver: Any) -> None:
+    """Show how far a solver is after a step."""
+    start, end = solver.__dict__.setdefault("_shown_from", solver.t_old), solver.t_bound
+    done = 1.0 if end == start else (solver.t - start) / (end - start)
+    show(f"t = {solver.t:.6g}, step {solver.step_size or 0:.2g}, {solver.nfev} calls", float(done))
 
 
 def _solver(method: Any) -> Any:
@@ -165,13 +172,6 @@ def _solver(method: Any) -> Any:
             )
         )
     return method
-
-
-def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise ValueError(
-            errors.message(f"{_WHERE}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value))
-        )
 
 
 def _check_unpacks(args: Any) -> None:
@@ -201,19 +201,24 @@ def _listed(events: Any) -> list[Any]:
 
 
 def _jacobian(rhs: UserFunction, solver: Any, options: dict[str, Any]) -> Any:
-    """From the Tensors among the args to the ``jac=`` that SciPy gets, or None where it needs none."""
+    """From the inputs of `Given` to the ``jac=`` that SciPy gets, or None where it needs none."""
     if not issubclass(solver, IMPLICIT):
         return None
     jac = options.get("jac")
     if callable(jac):
 
         def of_user(theta: Sequence[Any]) -> Any:
-            return lambda t, y: _matrix(jac(wrap(np.array(t)), wrap(np.array(y)), *rhs.given.filled(theta)))
+            return lambda t, y: _matrix(rhs.given.call(jac, (wrap(np.array(t)), wrap(np.array(y))), theta))
 
         return of_user
     if any(options.get(name) is not None for name in ("jac", "jac_sparsity", "lband", "uband")):
         return None
-    return lambda theta: lambda t, y: jacobian_of(lambda t, y: rhs(t, y, *theta), t, np.array(y))
+
+    def of_rhs(theta: Sequence[Any]) -> Any:
+        f = rhs.bound(theta)
+        return lambda t, y: jacobian_of(f, t, np.array(y))
+
+    return of_rhs
 
 
 def _matrix(value: Any) -> Any:

@@ -13,13 +13,12 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from ..user_functions import name_of
 from .closed_functions import Closed, root
 from .explicit_steps import TABLEAUS, ExplicitStep
 from .implicit_steps import ImplicitStep
 from .right_hand_side import UserFunction
-
-Array = np.ndarray[Any, Any]
 
 KNOT, QUERY, EVENT = "knot", "query", "event"
 
@@ -85,7 +84,7 @@ def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None)
 class System:
     """A system of equations with its events and settings; it runs SciPy, and keeps every run.
 
-    shape of a run's inputs: t0, t1, the times of t_eval (none if it is not given), y0, and the Tensors of ``args=``.
+    shape of a run's inputs: t0, t1, the times of t_eval (none if it is not given), y0, and those of `Given`.
     """
 
     def __init__(
@@ -94,12 +93,11 @@ class System:
         events: Sequence[UserFunction],
         method: Any,
         options: dict[str, Any],
-        read: Sequence[Tensor],
         evaluates: bool,
         after: Callable[[Any], None] | None,
     ) -> None:
         self.fun, self.events, self.method, self.options = fun, events, method, options
-        self.read, self.evaluates, self.after = tuple(read), evaluates, after
+        self.evaluates, self.after = evaluates, after
         self.jacobian: Any = None
         self.runs: list[Run] = []
 
@@ -187,7 +185,7 @@ class System:
         """`found` in recorded operations: the steps are taken again, with their sizes as constants."""
         run = self.runs[int(which._data)]
         if run.failed:
-            lost = np.nan * sum((x.sum() for x in (t0, t1, y0, *theta, *self.read)), wrap(np.zeros(())))
+            lost = np.nan * sum((x.sum() for x in (t0, t1, y0, *theta)), wrap(np.zeros(())))
             return wrap(np.array([p.time for p in run.points])), lost * np.ones(run.rows.shape)
         knots = self._knots(run, t0, t1)
         here: dict[int, list[int]] = {}
@@ -221,7 +219,7 @@ class System:
         for cls, tableau in TABLEAUS.items():
             if issubclass(self.method, cls):
                 return ExplicitStep(tableau, lambda t, y: self.fun(t, y, *theta), knots[i], h, y)
-        return ImplicitStep(self.fun, knots[i], h, y, theta, self.read, run.y[i + 1] - run.y[i])
+        return ImplicitStep(self.fun, knots[i], h, y, theta, run.y[i + 1] - run.y[i])
 
     def _inside(
         self,
@@ -279,7 +277,7 @@ class System:
                 )
             return np.array([time])
 
-        return root(Closed(residual, self.read), find, knots[i], knots[i + 1], y, *theta)[0]
+        return root(Closed(residual), find, knots[i], knots[i + 1], y, *theta)[0]
 
 
 def _segment(t: Array, time: float) -> int:

@@ -15,10 +15,10 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
 from ..mirror import mirrors
-from ..user_functions import arguments, check_function, plain_setting
+from ..user_functions import Given, arguments, check_function, plain_setting
 from .closed_functions import Closed, call
 from .ivp_runs import Run, System, queries
-from .right_hand_side import Given, UserFunction
+from .right_hand_side import UserFunction
 from .trajectories import Trajectory
 
 _WHERE = "pullback.scipy.integrate.odeint"
@@ -123,11 +123,11 @@ def odeint(
         return func(t, y, *args) if tfirst else func(y, t, *args)
 
     rhs = UserFunction(_WHERE, of_t_and_y, given, tuple(y0.shape))
-    read = rhs.reads(t[0], y0)
-    system = _Older(rhs, [], scipy.integrate.LSODA, _ivp_options(settings), read, True, None)
+    rhs.find_reads(t[0], y0)
+    system = _Older(rhs, [], scipy.integrate.LSODA, _ivp_options(settings), True, None)
     system.settings = settings
-    inputs = (t[0], t[-1], t, y0, *given.theta)
-    system.differentiated = any(isinstance(x, Lifted) or x.requires_grad for x in (*inputs, *read))
+    inputs = (t[0], t[-1], t, y0, *given.inputs)
+    system.differentiated = any(isinstance(x, Lifted) or x.requires_grad for x in inputs)
     if Dfun is not None:
         system.jacobian = _jacobian(Dfun, given, bool(tfirst))
     (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
@@ -153,14 +153,12 @@ def _ivp_options(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _jacobian(dfun: Callable[..., Any], given: Given, tfirst: bool) -> Callable[..., Any]:
-    """From the Tensors among the args to the Jacobian that SciPy calls, as ``Dfun=``."""
+    """From the inputs of `Given` to the Jacobian that SciPy calls, as ``Dfun=``."""
 
     def of_args(theta: Any) -> Any:
-        args = given.filled(theta)
-
         def called(t: Any, y: Any) -> Any:
             t, y = wrap(np.array(t)), wrap(np.array(y))
-            return array_of(as_tensor(dfun(t, y, *args) if tfirst else dfun(y, t, *args)))
+            return array_of(as_tensor(given.call(dfun, (t, y) if tfirst else (y, t), theta)))
 
         return called
 

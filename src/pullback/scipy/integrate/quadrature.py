@@ -21,13 +21,11 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..array_nodes import array_of, floating
+from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
-from ..user_functions import captured, check_function, example, plain_setting, value_of
+from ..user_functions import Given, arguments, check_function, example, plain_setting, value_of
 from .closed_functions import Closed, call, each, given
-from .right_hand_side import Given
 
-Array = np.ndarray[Any, Any]
 Integrate = Callable[[Callable[[float], Array], float, float], Array]
 
 
@@ -48,12 +46,12 @@ class Integrand(NamedTuple):
 
 
 class Integral(Function):
-    """An integral as a node. Its inputs are the limits, the inputs of the integrand, and what that reads."""
+    """An integral as a node. Its inputs are the limits, and the inputs of the integrand."""
 
     @staticmethod
     def forward(spec: Integrand, a: Tensor, b: Tensor, *xs: Tensor) -> Any:
         """Integrate on arrays."""
-        own = [x.detach() for x in xs[: len(xs) - len(spec.closed.read)]]
+        own = [x.detach() for x in xs]
 
         def f(x: float) -> Array:
             return spec.closed.values(wrap(np.array(x, np.float64)), *own)[0]._data
@@ -83,9 +81,8 @@ class Integral(Function):
                 grads[i] = edge if i else -edge
         if not any(wanted):
             return None, *grads, *[None] * len(wanted)
-        own = xs[: len(xs) - len(spec.closed.read)]
         pulled = spec.closed.vjp((False, *wanted), (True,))
-        flat = _integral_of(spec, lambda x, g, *xs: pulled.fun(g, x, *xs), a, b, g, *own)
+        flat = _integral_of(spec, lambda x, g, *xs: pulled.fun(g, x, *xs), a, b, g, *xs)
         parts = _split(flat, [x for x, w in zip(xs, wanted, strict=True) if w])
         return None, *grads, *[next(parts) if w else None for w in wanted]
 
@@ -101,12 +98,11 @@ class Integral(Function):
                 total = total + (edge if i else -edge)
         moved = tuple(t is not None for t in ts[2:])
         if any(moved):
-            own = xs[: len(xs) - len(spec.closed.read)]
             pushed = spec.closed.jvp((False, *moved), (True,))
             n = sum(moved)
-            along = Closed(lambda x, *v: pushed.fun(*v[:n], x, *v[n:]), spec.closed.read)
+            along = Closed(lambda x, *v: pushed.fun(*v[:n], x, *v[n:]))
             total = total + Integral.apply(
-                spec._replace(closed=along, integrate=spec.further), a, b, *given(ts[2:]), *own, *along.read
+                spec._replace(closed=along, integrate=spec.further), a, b, *given(ts[2:]), *xs
             )
         return total
 
@@ -118,7 +114,6 @@ class Integral(Function):
 
 def _at_limit(spec: Integrand, number: int, x: Any, xs: Sequence[Any]) -> Any:
     """The integrand at a limit; 0 at an infinite one."""
-    own = xs[: len(xs) - len(spec.closed.read)]
     if not spec.finite[number]:
         return wrap(np.zeros(()))
     if not spec.limited:
@@ -127,7 +122,7 @@ def _at_limit(spec: Integrand, number: int, x: Any, xs: Sequence[Any]) -> Any:
                 "pullback.scipy.integrate.quad: the limits have no derivative with this weight", do="detach them"
             )
         )
-    value = call(spec.closed, x, *own)[0]
+    value = call(spec.closed, x, *xs)[0]
     return value if spec.weight is None else value * spec.weight(x)
 
 
@@ -139,8 +134,7 @@ def _integral_of(spec: Integrand, fun: Callable[..., Any], a: Any, b: Any, *xs: 
         dtype = np.result_type(np.float64, *[p._data.dtype for p in parts])
         return (concatenate([to(p, dtype) for p in parts], 0),)
 
-    read = spec.closed.read
-    return Integral.apply(spec._replace(closed=Closed(flat, read), integrate=spec.further), a, b, *xs, *read)
+    return Integral.apply(spec._replace(closed=Closed(flat), integrate=spec.further), a, b, *xs)
 
 
 def _split(flat: Any, like: Sequence[Any]) -> Any:
@@ -211,21 +205,17 @@ def _integrated(
 ) -> Any:
     """The node of an integral."""
     check_function(where, func)
-    taken = Given(args if isinstance(args, tuple) else (args,))
+    taken = Given(arguments(args))
     a, b = to(floating(a), np.float64), to(floating(b), np.float64)
 
     def integrand(x: Any, *theta: Any) -> tuple[Any]:
-        return (value_of(func, where, func(x, *taken.filled(theta))),)
-
-    @functools.wraps(func, assigned=("__qualname__", "__name__"), updated=())
-    def flat(x: Any, *theta: Any) -> Any:
-        return integrand(x, *theta)[0]
+        return (value_of(func, where, taken.call(func, (x,), theta)),)
 
     ends = [float(example(x)._data) for x in (a, b)]
-    read = captured(where, flat, wrap(np.array(_inside(*ends))), *taken.theta)
+    taken.find_reads(where, lambda *xs: integrand(*xs)[0], wrap(np.array(_inside(*ends))), fun=func)
     finite = (bool(np.isfinite(ends[0])), bool(np.isfinite(ends[1])))
-    spec = Integrand(Closed(integrand, read), adaptive.first, adaptive.further, finite, weight, limited)
-    tensors = (a, b, *taken.theta, *read)
+    spec = Integrand(Closed(integrand), adaptive.first, adaptive.further, finite, weight, limited)
+    tensors = (a, b, *taken.inputs)
     value = Integral.apply(spec, *tensors)
     if adaptive.messages:
         if on_failure == "nan":

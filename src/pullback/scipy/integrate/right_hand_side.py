@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,37 +11,13 @@ from ... import errors
 from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
-from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
-from ..user_functions import captured, name_of, value_of
-
-Array = np.ndarray[Any, Any]
-
-
-class Given:
-    """The Tensors in ``args=``, flat, and the way back."""
-
-    def __init__(self, args: Any) -> None:
-        self.args = args
-        flat = list(leaves(args))
-        self.places = {i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)}
-        self.theta = [flat[i] for i in sorted(self.places)]
-        self._flat = [None if i in self.places else leaf for i, leaf in enumerate(flat)]
-        self._tree = rebuild(args, iter([None] * len(flat)))
-        self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
-
-    def filled(self, theta: Sequence[Any]) -> tuple[Any, ...]:
-        """``args=`` with these in place of its Tensors."""
-        if self._flat_tensors:
-            return tuple(theta)
-        parts: Iterator[Any] = iter(theta)
-        return tuple(
-            rebuild(self._tree, iter([next(parts) if i in self.places else x for i, x in enumerate(self._flat)]))
-        )
+from ..array_nodes import Array
+from ..user_functions import Given, name_of, value_of
 
 
 class UserFunction:
-    """A function of t, y and ``args=`` that a person wrote, as a function of t, y and the Tensors among the args.
+    """A function of t, y and ``args=`` that a person wrote, as a function of t, y and the inputs of `given`.
 
     shape: of its result; None for a number. columns: it takes and returns states as columns.
     """
@@ -54,15 +29,24 @@ class UserFunction:
 
     def raw(self, t: Any, y: Any, *theta: Any) -> Any:
         """What it returns, as a Tensor."""
-        given = self.given.filled(theta)
+        return self._value(self.given.bound(self.fun, theta), t, y)
+
+    def _value(self, fun: Callable[..., Any], t: Any, y: Any) -> Any:
         if self.columns:
-            out = value_of(self.fun, self.where, self.fun(t, reshape(y, (-1, 1)), *given))
-            return reshape(out, (-1,))
-        out = self.fun(t, y, *given)
+            return reshape(value_of(self.fun, self.where, fun(t, reshape(y, (-1, 1)))), (-1,))
+        out = fun(t, y)
         return out if type(out) is Tensor else value_of(self.fun, self.where, out)
 
     def __call__(self, t: Any, y: Any, *theta: Any) -> Any:
-        out = self.raw(t, y, *theta)
+        return self.bound(theta)(t, y)
+
+    def bound(self, theta: Sequence[Any]) -> Callable[[Any, Any], Any]:
+        """The function of t and y; see `Given.bound`."""
+        fun = self.given.bound(self.fun, theta)
+        return lambda t, y: self._converted(self._value(fun, t, y), y)
+
+    def _converted(self, out: Any, y: Any) -> Any:
+        """A result with the dtype of y, and with the shape that SciPy takes it for."""
         dtype = out._data.dtype
         if dtype != y._data.dtype and dtype.kind != "c":
             out = to(out, y._data.dtype)
@@ -82,23 +66,18 @@ class UserFunction:
             )
         )
 
-    def reads(self, t: Any, y: Any) -> tuple[Tensor, ...]:
-        """The tensors besides its arguments that it depends on."""
-        theta = self.given.theta
-
-        @functools.wraps(self.fun, assigned=("__qualname__", "__name__"), updated=())
-        def flat(t: Any, y: Any, *theta: Any) -> Any:
-            return self.raw(t, y, *theta)
-
-        return captured(self.where, flat, t, y, *theta)
+    def find_reads(self, t: Any, y: Any) -> None:
+        """Find the tensors besides its arguments that it depends on."""
+        self.given.find_reads(self.where, self.raw, t, y, fun=self.fun)
 
     def of_arrays(self, theta: Sequence[Any]) -> Callable[[Any, Any], Array]:
         """The function of a number and an array that SciPy calls."""
+        fun = self.given.bound(self.fun, theta)
 
         def f(t: Any, y: Any) -> Any:
-            return self.raw(wrap(np.array(t, np.float64)), wrap(np.array(y)), *theta)._data
+            return self._value(fun, wrap(np.array(t, np.float64)), wrap(np.array(y)))._data
 
         return f
 
 
-__all__ = ["Given", "UserFunction"]
+__all__ = ["UserFunction"]

@@ -53,7 +53,7 @@ def _sampled(scipy_function: Callable[..., Any], formula: Callable[..., Any], ax
             initial = movedim(as_tensor(initial), axis, -1)
         return (to(formula(movedim(y, axis, -1), steps, initial), found[0]),)
 
-    return call(Closed(recorded, (), values), *[given[name] for name in names])[0]
+    return call(Closed(recorded, values), *[given[name] for name in names])[0]
 
 
 def _spacings(x: Any, y: Any, axis: int) -> Any:

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array
 from .batched_adjoint import Batched, Inside
 from .closed_functions import Closed
 from .explicit_steps import TABLEAUS, Adjoint, Tableau
 from .ivp_runs import EVENT, KNOT, Run, System
-
-Array = np.ndarray[Any, Any]
 
 
 class Trajectory(Closed):
@@ -26,7 +25,7 @@ class Trajectory(Closed):
     __slots__ = ("system",)
 
     def __init__(self, system: System) -> None:
-        super().__init__(system.replay, system.read, system.found)
+        super().__init__(system.replay, system.found)
         self.system = system
 
     def vjp(self, wanted: Sequence[bool], outputs: Sequence[bool]) -> Closed:
@@ -49,10 +48,8 @@ class Trajectory(Closed):
         self, tableau: Tableau, run: Run, wanted: Sequence[bool], outputs: Sequence[bool], given: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
         theta = list(given[sum(outputs) + 5 :])
-        own = wanted[5 : 5 + len(theta)]
-        theta = [wrap(p._data).requires_grad_() if w else p for p, w in zip(theta, own, strict=True)]
-        read = [r for r, w in zip(self.read, wanted[5 + len(theta) :], strict=True) if w]
-        sources = [p for p, w in zip(theta, own, strict=True) if w] + read
+        theta = [wrap(p._data).requires_grad_() if w else p for p, w in zip(theta, wanted[5:], strict=True)]
+        sources = [p for p, w in zip(theta, wanted[5:], strict=True) if w]
         n = run.y.shape[1]
         cotangents = given[sum(outputs) - 1]._data if outputs[1] else np.zeros((len(run.points), n))
         at_knot, inside = _by_step(run, cotangents)
@@ -62,11 +59,11 @@ class Trajectory(Closed):
             return self.system.fun(t, y, *theta)
 
         if run.k and run.y.dtype == cotangents.dtype:
-            batched = Batched(tableau, f, sources, len(read))
+            batched = Batched(tableau, f, sources)
             found = batched.back(run, last, at_knot, inside)
             if found is not None:
                 return (*([wrap(found)] if wanted[4] else []), *map(wrap, batched.sums))
-        back = Adjoint(tableau, f, sources, len(read))
+        back = Adjoint(tableau, f, sources)
         adjoint = np.zeros(n, run.y.dtype)
         for i in reversed(range(last)):
             at_end = adjoint + at_knot.get(i + 1, 0)

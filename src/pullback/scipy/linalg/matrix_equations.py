@@ -15,7 +15,7 @@ import numpy as np
 import scipy.linalg
 
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import Array, floating
+from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
 from ..solutions import LinearEquation, Solution, alike
 from ..user_functions import plain_setting
@@ -107,16 +107,15 @@ class Riccati:
     has_s: bool
     balanced: bool
     columns = False
-    captured = 0
 
     def _named(self, ps: Any) -> tuple[Any, ...]:
         a, b, q, r, *rest = ps
         others = iter(rest)
         return a, b, q, r, next(others) if self.has_e else None, next(others) if self.has_s else None
 
-    def solve(self, *ps: Array) -> Array:
+    def solve(self, *ps: Tensor) -> Array:
         """Solve with SciPy."""
-        a, b, q, r, e, s = self._named(ps)
+        a, b, q, r, e, s = self._named(map(array_of, ps))
         by = scipy.linalg.solve_discrete_are if self.discrete else scipy.linalg.solve_continuous_are
         found: Array = by(a, b, q, r, e, s, self.balanced)
         return found

@@ -24,8 +24,8 @@ _LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
     "linear": lambda z: z,
     "soft_l1": lambda z: 2 * ((1 + z) ** 0.5 - 1),
     "huber": lambda z: choose(z <= 1, z, 2 * choose(z <= 1, 1, z) ** 0.5 - 1),
-    "cauchy": lambda z: np.log1p(z),  # type: ignore[arg-type, return-value]
-    "arctan": lambda z: np.arctan(z),  # type: ignore[arg-type, return-value]
+    "cauchy": lambda z: np.log1p(z),  # type: ignore[dict-item, return-value]
+    "arctan": lambda z: np.arctan(z),  # type: ignore[dict-item, return-value]
 }
 """The functions of squared residuals that SciPy's least_squares adds up."""
 
@@ -218,7 +218,7 @@ def curve_fit(
         found: Tensor = f(x, *[p[i] for i in range(p.shape[0])]) - y
         if s is None:
             return found
-        return found / s if s.dim() == 1 else np.linalg.solve(np.linalg.cholesky(s), found)  # type: ignore[return-value, arg-type]
+        return found / s if s.dim() == 1 else np.linalg.solve(np.linalg.cholesky(s), found)  # type: ignore[return-value]
 
     program = Squares(where, residuals, start, (data, y, weights), bounds, "linear", 1.0)
 

@@ -13,11 +13,11 @@ from ...autograd.grad_mode import no_grad
 from ...func.jacobian import jacfwd
 from ...func.trees import untracked
 from ...ops.shape.reshape import reshape
-from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..array_nodes import Array, array_of, as_tensor, floating
-from ..implicit import Equation, Pattern, Solution, gradient_error
-from ..user_functions import arguments, captured, check_function, substituted, value_of
+from ..array_nodes import Array, array_of, floating
+from ..implicit import Implicit, Pattern, gradient_error
+from ..solutions import Solution
+from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, value_of
 
 Run = Callable[..., tuple[Array, Any]]
 """A solver: from arrays of x0 and the parameters to the unknowns, and SciPy's own result."""
@@ -26,22 +26,24 @@ Run = Callable[..., tuple[Array, Any]]
 class Problem:
     """A function of unknowns and parameters, and where to begin.
 
-    The unknowns have one axis in an equation, and the shape of `x0` in a call of the function. inputs: `x0`, and the
-    leaves of ``args=``, and `reads`, the tensors that the function reads besides. source: the person's function, if
-    `fun` is made of it.
+    The unknowns have one axis in an equation, and the shape of `x0` in a call of the function. The parameters are the
+    inputs of `Given`. source: the person's function, if `fun` is made of it.
     """
 
     def __init__(
         self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False, source: Any = None
     ) -> None:
         check_function(where, fun, argument)
-        self.where, self.fun, self.tree, self.pattern = where, fun, arguments(args), Pattern()
+        self.where, self.fun, self.given, self.pattern = where, fun, Given(arguments(args)), Pattern()
         start = untracked(floating(x0))
         self.shape = (start.numel(),) if flat else tuple(start.shape)
-        self.reads: tuple[Tensor, ...] = ()
-        parameters = [as_tensor(p) if isinstance(p, Tensor) else p for p in leaves(self.tree)]
-        self.reads = captured(where, self, reshape(start, (-1,)), *parameters, fun=source or fun)
-        self.inputs = [reshape(start, (-1,)), *parameters, *map(as_tensor, self.reads)]
+        self.start = reshape(start, (-1,))
+        self.given.find_reads(where, self, self.start, fun=source or fun)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """Where to begin, and the parameters."""
+        return [self.start, *self.given.inputs]
 
     def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
         """The function's value, for unknowns with one axis."""
@@ -50,9 +52,7 @@ class Problem:
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What another function of the same arguments returns."""
         shaped = reshape(x, self.shape) if tuple(x.shape) != self.shape else x
-        count = len(parameters) - len(self.reads)
-        with substituted(self.reads, parameters[count:]):
-            return fun(shaped, *rebuild(self.tree, iter(parameters[:count])))
+        return self.given.call(fun, (shaped,), parameters)
 
     def plain(self, function: Callable[..., Any], parameters: Sequence[Any]) -> Callable[[Array], Any]:
         """A function of arrays, for SciPy, from one of Tensors with these parameters."""
@@ -69,7 +69,7 @@ class Problem:
 
     def jacobian(self, x: Tensor, *parameters: Any) -> Tensor:
         """Of the function with one axis, by its unknowns."""
-        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)  # type: ignore[no-any-return]
+        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)
 
 
 class Runs:
@@ -79,10 +79,7 @@ class Runs:
     """
 
     def __init__(self, where: str, on_failure: str, run: Run) -> None:
-        if on_failure not in ("raise", "nan"):
-            raise ValueError(
-                errors.message(f"{where}: on_failure", expected="'raise' or 'nan'", found=errors.describe(on_failure))
-            )
+        check_choice(where, "on_failure", on_failure, ON_FAILURE)
         self.where, self.on_failure, self.run = where, on_failure, run
         self.results: list[Any] = []
 
@@ -113,12 +110,12 @@ def reason(result: Any) -> str:
     return str(result.get("message", result.get("flag", ""))).strip()
 
 
-def solved(problem: Problem, runs: Runs, equation: Equation | None = None) -> tuple[Tensor, float]:
+def solved(problem: Problem, runs: Runs, equation: Implicit | None = None) -> tuple[Tensor, float]:
     """The unknowns as a node, with one axis; and how far the solver's tolerance limits their gradient.
 
     equation: that they solve, if it is not the problem's own.
     """
-    equation = equation or Equation(problem.where, problem.residual, runs, problem.pattern)
+    equation = equation or Implicit(problem.where, problem.residual, runs, problem.pattern)
     x = Solution.apply(equation, *problem.inputs)
     limited = x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
     return x, gradient_error(equation, x, problem.inputs) if limited else float("nan")
@@ -130,7 +127,8 @@ def outcome(runs: Runs, error: float, **tensors: Any) -> Any:
     error: what `gradient_error` of the result is.
     """
     first = runs.results[0]
-    found = type(first).__new__(type(first))
+    kind: Any = type(first)
+    found = kind.__new__(kind)
     alone = len(runs.results) == 1
     for name, value in first.items():
         if name in tensors:

@@ -12,7 +12,7 @@ from ...func.jacobian import jacfwd
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating
-from ..implicit import Equation
+from ..implicit import Implicit
 from ..mirror import mirrors
 from ..user_functions import check_function, plain_setting
 from .outcomes import Problem, Runs, outcome, solved
@@ -43,7 +43,7 @@ class ScalarProblem(Problem):
 
 def _found(problem: ScalarProblem, on_failure: str, run: Callable[..., Any]) -> tuple[Runs, Tensor, float]:
     runs = Runs(problem.where, on_failure, run)
-    x, error = solved(problem, runs, Equation(problem.where, problem.residual, runs))
+    x, error = solved(problem, runs, Implicit(problem.where, problem.residual, runs))
     return runs, reshape(x, ()), error
 
 

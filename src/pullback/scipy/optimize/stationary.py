@@ -18,14 +18,15 @@ import scipy.optimize
 from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...func.jacobian import jacfwd
+from ...func.reverse import vjp
 from ...ops.elementwise.limits import where as choose
+from ...ops.make.of_size import ones_like
 from ...ops.shape.joining import cat
 from ...ops.shape.reshape import expand, reshape
-from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
-from ..implicit import Equation, pulled
-from ..user_functions import captured, substituted, value_of
+from ..implicit import Implicit
+from ..user_functions import arguments, value_of
 from .outcomes import Problem
 
 _NEAR = 1e-4  # relative to a bound: what may lie at it
@@ -81,30 +82,27 @@ def side(values: Sequence[Any]) -> Any:
     return as_tensor([floating(v) for v in values]) if tensors else np.array(values, dtype=float)
 
 
+def _slope(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The gradient of a function to a number."""
+    value, pull = vjp(f, x)
+    found: Tensor = pull(ones_like(value))[0]
+    return found
+
+
 class Program(Problem):
     """A function to minimise, with constraints."""
 
     def __init__(self, where: str, fun: Any, x0: Any, args: Any, rows: Sequence[Rows] = (), source: Any = None) -> None:
-        self.rows = list(rows)
-        self._ready = False
-        super().__init__(where, fun, x0, args, flat=True, source=source)
-        self._own = self.tree
-        self.tree = (*self.tree, *[(r.args, r.lower, r.upper) for r in self.rows])
-        self._ready = True
+        self.rows, own = list(rows), arguments(args)
+        self._own = len(own)
+        every = (*own, *[(r.args, r.lower, r.upper) for r in self.rows])
+        super().__init__(where, fun, x0, every, flat=True, source=source)
         if self.rows:
-            parameters = [as_tensor(p) if isinstance(p, Tensor) else p for p in leaves(self.tree)]
-            self.reads = ()
-            self.reads = captured(
-                where, self._everything, self.inputs[0], *parameters, fun=(fun, *[r.fun for r in rows])
-            )
-            self.inputs = [self.inputs[0], *parameters, *map(as_tensor, self.reads)]
+            self.given.find_reads(where, self._everything, self.start, fun=(source or fun, *[r.fun for r in rows]))
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What a function of the unknowns and ``args=`` returns."""
-        count = len(parameters) - len(self.reads)
-        tree = rebuild(self.tree, iter(parameters[:count]))
-        with substituted(self.reads, parameters[count:]):
-            return fun(x, *(tree[: len(self._own)] if self._ready else tree))
+        return self.given.call(lambda x, *args: fun(x, *args[: self._own]), (x,), parameters)
 
     def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
         """The value, a number."""
@@ -121,10 +119,9 @@ class Program(Problem):
 
     def parts(self, x: Tensor, *parameters: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each constraint its values, and their lower and upper bounds."""
-        count = len(parameters) - len(self.reads)
-        trees = rebuild(self.tree, iter(parameters[:count]))[len(self._own) :]
+        trees = self.given.filled(parameters)[self._own :]
         found = []
-        with substituted(self.reads, parameters[count:]):
+        with self.given.reading(parameters):
             for row, (args, lower, upper) in zip(self.rows, trees, strict=True):
                 value = reshape(value_of(row.fun, self.where, row.fun(x, *args)), (-1,))
                 sides = [expand(floating(side), value.shape) for side in (lower, upper)]
@@ -139,12 +136,11 @@ class Program(Problem):
     def _everything(self, x: Tensor, *parameters: Any) -> Tensor:
         values, lower, upper = self.constraints(x, *parameters)
         sides = choose(np.isfinite(lower), lower, 0).sum() + choose(np.isfinite(upper), upper, 0).sum()
-        return self(x, *parameters) + values.sum() + sides  # type: ignore[no-any-return]
+        return self(x, *parameters) + values.sum() + sides
 
     def slope(self, x: Tensor, *parameters: Any) -> Tensor:
         """The gradient of the function to minimise."""
-        found: Tensor = pulled(lambda y: self(y, *parameters), (x,))[0]
-        return found
+        return _slope(lambda y: self(y, *parameters), x)
 
     # The equation ------------------------------------------------------------------------------------------------
 
@@ -158,8 +154,8 @@ class Program(Problem):
             return self(y, *parameters) - (m * self.constraints(y, *parameters)[0]).sum()
 
         values, lower, upper = self.constraints(x, *parameters)
-        active = choose((m != 0) | (lower == upper), values - choose((m > 0) | (lower == upper), lower, upper), m)
-        return cat([pulled(lagrangian, (x,))[0], active])
+        active = choose((m != 0) | (lower == upper), values - choose((m > 0) | (lower == upper), lower, upper), m)  # type: ignore[comparison-overlap]
+        return cat([_slope(lagrangian, x), active])
 
     def completed(self, x: Array, parameters: Sequence[Any]) -> Array:
         """The unknowns with their multipliers, zero where a row is not active."""
@@ -186,12 +182,12 @@ class Program(Problem):
         with no_grad():
             return [array_of(v) for v in self.constraints(wrap(np.array(x)), *parameters)]
 
-    def equation(self, run: Callable[..., Array]) -> Equation:
+    def equation(self, run: Callable[..., Array]) -> Implicit:
         """The conditions as an equation, which refuses derivatives where a bound is reached without a force."""
         return Optimality(self, run)
 
 
-class Optimality(Equation):
+class Optimality(Implicit):
     """The conditions of a minimum; its solution has a derivative where each row is active or inactive for sure."""
 
     def __init__(self, program: Program, run: Callable[..., Array]) -> None:
@@ -202,7 +198,7 @@ class Optimality(Equation):
         program = self.program
         if program.rows:
             n = program.shape[0]
-            z, parameters = array_of(x), [p.detach() if isinstance(p, Tensor) else p for p in inputs[1:]]
+            z, parameters = array_of(x), [p.detach() for p in inputs[1:]]
             values, lower, upper = program.at(z[:n], parameters)
             with no_grad():
                 size = float(np.max(np.abs(array_of(program.slope(wrap(z[:n]), *parameters))), initial=0.0))

@@ -16,7 +16,7 @@ import scipy.sparse.linalg
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
-from ..implicit import Equation, factors_of
+from ..implicit import Implicit, factors_of
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
 from ..user_functions import plain_setting
@@ -26,7 +26,7 @@ _WITH_JACOBIAN = ("hybr", "lm")
 _FLAT = ("hybr", "lm", "df-sane")
 
 
-class Preconditioner(scipy.sparse.linalg.LinearOperator):  # type: ignore[misc]
+class Preconditioner(scipy.sparse.linalg.LinearOperator):
     """The inverse of the sparse Jacobian at an iterate, for SciPy's Krylov methods.
 
     It is factorised again where the last step has not made the residual ten times smaller.
@@ -313,5 +313,5 @@ def fixed_point(
         return x - problem.residual(x, start, *parameters)
 
     runs = Runs(where, on_failure, run)
-    x, _ = solved(problem, runs, Equation(where, residual, runs, problem.pattern))
+    x, _ = solved(problem, runs, Implicit(where, residual, runs, problem.pattern))
     return reshape(x, problem.shape)

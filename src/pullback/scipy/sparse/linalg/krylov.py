@@ -19,7 +19,7 @@ from ....tensor.tensor import Tensor, wrap
 from ...array_nodes import Array, floating
 from ...mirror import mirrors
 from ...solutions import LinearEquation
-from ...user_functions import plain_setting
+from ...user_functions import ON_FAILURE, check_choice, plain_setting
 from .linear_operator import Operand, operand, setting
 
 _HERMITIAN = ("cg", "minres")
@@ -89,8 +89,7 @@ def _as_tensors(callback: Any, scale: float) -> Any:
 def _iterated(
     name: str, A: Any, b: Any, x0: Any, M: Any, callback: Any, on_failure: str, **settings: Any
 ) -> tuple[Tensor, int]:
-    if on_failure not in ("raise", "nan"):
-        raise ValueError(errors.message(f"{name}: on_failure", expected="'raise' or 'nan'", found=repr(on_failure)))
+    check_choice(name, "on_failure", on_failure, ON_FAILURE)
     names = [n for n in settings if settings[n] is not None]
     known = dict(zip(names, plain_setting(name, **{n: settings[n] for n in names}), strict=True))
     of, right = operand(name, A), floating(b)
@@ -102,7 +101,7 @@ def _iterated(
         raise ValueError(f"shapes of A {of.shape} and b {tuple(right.shape)} are incompatible")
     (start,) = plain_setting(name, x0=x0)
     run = Iteration(name, of, known, start, setting(name, "M", M), callback, on_failure)
-    equation = LinearEquation(run.by, of.product, captured=of.captured, mixed=True)
+    equation = LinearEquation(run.by, of.product, mixed=True)
     x = equation(right, *of.ps)
     run.start = run.callback = None  # they belong to this system, and not to those of its derivatives
     return x, run.info

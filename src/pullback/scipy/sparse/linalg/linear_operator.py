@@ -21,14 +21,13 @@ from ....ops.sparse.coo import SparseTensor
 from ....tensor.tensor import Tensor, wrap
 from ...array_nodes import Array, array_of, floating
 from ...mirror import mirrors
-from ...user_functions import arguments, captured, check_function, plain_setting, value_of
+from ...user_functions import Given, arguments, check_function, plain_setting, value_of
 from ..sparse_arrays import SparseArray, product, sparse
 
 
 @mirrors(
     "sparse.linalg.LinearOperator",
     derivative="by the vjp of matvec, or rmatvec; tensors that matvec reads are found",
-    limits="in a transform, its tensors are passed in args=",
 )
 class LinearOperator:
     """A matrix given by its product with a vector.
@@ -40,7 +39,7 @@ class LinearOperator:
         matmat, rmatmat: the products with a matrix. Without them they are computed column by column.
         dtype: of the matrix; by default that of ``matvec`` of a vector of float64.
         args: Tensors that the products depend on. Other tensors that `matvec` reads and that require grad are found by
-            running it once; those of a running transform have to be given here.
+            running it once.
 
     >>> import pullback
     >>> from pullback.scipy.sparse.linalg import LinearOperator, cg
@@ -139,13 +138,12 @@ class LinearOperator:
 class Operand(NamedTuple):
     """A matrix as a solver takes it.
 
-    ps: the tensors that it depends on. captured: how many of these, the last ones, the products read by themselves.
+    ps: the tensors that it depends on, those that its products read among them.
     product: ``A x`` or ``A^H x``, recorded. plain: the same matrix for SciPy, from plain arrays of `ps`.
     """
 
     shape: tuple[int, int]
     ps: tuple[Tensor, ...]
-    captured: int
     product: Callable[..., Tensor]
     plain: Callable[..., Any]
 
@@ -153,8 +151,10 @@ class Operand(NamedTuple):
 def operand(where: str, A: Any) -> Operand:
     """A matrix of any kind as an `Operand`. TypeError for SciPy's operators, whose products take no Tensors."""
     if isinstance(A, LinearOperator):
-        read = captured(where, A._by[False, 1], wrap(np.zeros(A.shape[1], A._dtype or float)), *A.args)
-        return Operand(A.shape, (*A.args, *read), len(read), A.product, functools.partial(_plain_operator, A))
+        given = Given(A.args)
+        given.find_reads(where, A._by[False, 1], wrap(np.zeros(A.shape[1], A._dtype or float)))
+        plain = functools.partial(_plain_operator, A, given)
+        return Operand(A.shape, tuple(given.inputs), functools.partial(_product, A, given), plain)
     if isinstance(A, scipy.sparse.linalg.LinearOperator):
         raise TypeError(
             errors.message(
@@ -167,11 +167,11 @@ def operand(where: str, A: Any) -> Operand:
     if isinstance(A, (SparseArray, SparseTensor)) or scipy.sparse.issparse(A):
         matrix = sparse(where, A)
         plain = functools.partial(_plain_sparse, matrix)
-        return Operand(matrix.shape, (matrix.data,), 0, functools.partial(product, matrix.pattern), plain)
+        return Operand(matrix.shape, (matrix.data,), functools.partial(product, matrix.pattern), plain)
     dense = floating(A)
     if dense.dim() != 2:
         raise ValueError(errors.message(where, expected="a matrix", found=f"an array of shape {tuple(dense.shape)}"))
-    return Operand((dense.shape[0], dense.shape[1]), (dense,), 0, _dense_product, _plain_dense)
+    return Operand((dense.shape[0], dense.shape[1]), (dense,), _dense_product, _plain_dense)
 
 
 def _dense_product(adjoint: bool, x: Tensor, A: Tensor) -> Tensor:
@@ -188,13 +188,19 @@ def _plain_sparse(matrix: SparseArray, adjoint: bool, values: Array) -> Any:
     return found.conj().T.tocsr() if adjoint else found
 
 
-def _plain_operator(A: LinearOperator, adjoint: bool, *ps: Array) -> Any:
-    given = tuple(map(wrap, ps))
+def _product(A: LinearOperator, given: Given, adjoint: bool, x: Tensor, *ps: Tensor) -> Any:
+    with given.reading(ps):
+        return A.product(adjoint, x, *ps)
+
+
+def _plain_operator(A: LinearOperator, given: Given, adjoint: bool, *arrays: Array) -> Any:
+    ps = tuple(map(wrap, arrays))
     kind = np.result_type(A.dtype, *(p.dtype for p in ps))
     if adjoint and A._by[True, 1] is None:
-        run = A.transposed(wrap(np.zeros(0, kind)), *given)
+        with given.reading(ps):
+            run = A.transposed(wrap(np.zeros(0, kind)), *ps)
     else:
-        run = functools.partial(lambda v: A.product(adjoint, v, *given))
+        run = lambda v: _product(A, given, adjoint, v, *ps)  # noqa: E731
 
     def matvec(v: Array) -> Array:
         with no_grad():
