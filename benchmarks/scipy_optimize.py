@@ -1,10 +1,10 @@
 """Minima and roots with gradients: `python -m benchmarks.scipy_optimize`.
 
 The Rosenbrock function of 100 unknowns is minimised by BFGS, and the gradient of the minimum with respect to a
-parameter is computed: by `pullback.scipy.optimize.minimize`, and by jaxopt, compiled and warm, at the same tolerance, if
-it is installed. A nonlinear diffusion equation of 99,856 unknowns is solved by SciPy's Krylov method, without
-derivatives and by `pullback.scipy.optimize.root`, which finds the sparse Jacobian from the function. Values are compared
-before anything is timed; the sides take turns, on one thread; a time is the median of its rounds.
+parameter is computed: by `pullback.scipy.optimize.minimize`, and by jaxopt, if it is installed, compiled and warm, at
+the same tolerance. A nonlinear diffusion equation of 99,856 unknowns is solved by SciPy's Krylov method, without
+derivatives and by `pullback.scipy.optimize.root`, which finds the sparse Jacobian from the function. Values are
+compared before anything is timed; the sides take turns, on one thread; a time is the median of its rounds.
 """
 
 from __future__ import annotations

@@ -194,8 +194,8 @@ def test_every_public_function_is_called() -> None:
     entries = {id(function) for home in NAMES.values() for function in home.values()}
     missing, seen = [], set()
     for path in PUBLIC:
-        # Bridges need their hosts, and the errors of pullback.scipy are SciPy's own: tests/bridge/ and tests/scipy/ have
-        # their bad input.
+        # Bridges need their hosts, and the errors of pullback.scipy are SciPy's own: tests/bridge/ and tests/scipy/
+        # have their bad input.
         if path.partition(".")[0] in ("bridge", "scipy"):
             continue
         module = importlib.import_module(f"pullback.{path}" if path else "pullback")

@@ -181,6 +181,25 @@ def test_what_a_function_reads_has_the_derivative_of_an_argument(name: str) -> N
     assert rows[0].item() == pytest.approx(closed(a, b).item(), rel=1e-9)
 
 
+def test_a_solver_within_the_function_of_a_solver() -> None:
+    """The inner one runs where SciPy is handed a Jacobian, in a transform that records nothing."""
+
+    def inner(x: Any, b: Any) -> Any:
+        return optimize.root(lambda y, x: y**3 + b * y - x, x.detach(), (x,), tol=1e-13).x
+
+    def outer(a: Any, b: Any) -> Any:
+        return optimize.least_squares(lambda x, a: inner(x, b) - a, [1.0, 1.0], args=(a,), **TIGHT).x
+
+    a, b = leaf(0.5, 0.8), leaf(0.3)
+    np.testing.assert_allclose(outer(a, b).detach().numpy(), (a**3 + b * a).detach().numpy(), rtol=1e-8)
+    for found, right in zip(
+        pullback.autograd.grad(outer(a, b).sum(), (a, b)),
+        pullback.autograd.grad((a**3 + b * a).sum(), (a, b)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found.numpy(), right.numpy(), rtol=1e-6)
+
+
 def test_a_tensor_that_cannot_be_seen_is_an_error() -> None:
     hidden = iter([leaf(2.0) * 1.0] * 10)
     with pytest.raises(RuntimeError, match="not visible from outside"):

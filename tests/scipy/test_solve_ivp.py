@@ -83,7 +83,7 @@ def test_the_ends_of_the_span_and_the_times_asked_for(method: str) -> None:
         return sol.y[:, -1], sol.t[0] * sol.t[-1]
 
     t0, t1 = t64(0.05), t64(0.85)
-    if method != "RK23":  # of which tight tolerances ask for 1e5 steps
+    if method != "RK23":  # at tight tolerances it takes 1e5 steps
         gradcheck(ends, (t0, t1), rtol=1e-4)
         (slope,) = pullback.autograd.grad(ends(t0, t1)[0][0], t1)
         y = ends(t0, t1)[0]

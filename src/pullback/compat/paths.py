@@ -16,7 +16,8 @@ from types import ModuleType
 _ALGORITHMS = "adadelta adafactor adagrad adam adamax asgd lbfgs muon nadam radam rmsprop rprop sgd sparse_adam"
 
 _SCIPY = (
-    "fft integrate interpolate linalg ndimage optimize signal sparse sparse.linalg spatial spatial.distance special stats"
+    "fft integrate interpolate linalg ndimage optimize signal sparse sparse.linalg spatial spatial.distance special "
+    "stats"
 )
 
 PATHS: dict[str, str] = {

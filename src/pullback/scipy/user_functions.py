@@ -111,10 +111,10 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
     found: dict[int, Captured] = {}
     while True:
         tensors = tuple([c.tensor for c in found.values()])
-        start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
-        with enable_grad(), substituted(tensors, [example(t) for t in tensors]):
+        with enable_grad(), substituted(tensors, [example(as_tensor(t)) for t in tensors]):
+            start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
             out = value_of(fun, where, call(*given))
-        new = [c for c in _visible(fun) if isinstance(c.tensor, Lifted)] if isinstance(out, Lifted) else []
+        new = [c for c in _visible(fun) if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
         if out.requires_grad:
             new += _tracked(where, fun, _beginnings(edge_of(out), start))
         more = {id(c.tensor): c for c in new if id(c.tensor) not in found}
@@ -128,7 +128,8 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
 
 def _tracked(where: str, fun: Any, edges: list[tuple[Any, int]]) -> list[Captured]:
     """The tensors at which a graph begins."""
-    names = {_key(edge_of(c.tensor)): c for c in _visible(fun) if c.tensor.requires_grad}
+    seen = [(c, as_tensor(c.tensor)) for c in _visible(fun)]  # its value, if a solver around has put another for it
+    names = {_key(edge_of(t)): c for c, t in seen if t.requires_grad}
     found = []
     for node, number in edges:
         if (node, number) in names:

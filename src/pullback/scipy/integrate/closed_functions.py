@@ -137,7 +137,7 @@ class Call(Function):
 
 
 def pulled_back(closed: Closed, wanted: Sequence[bool], floats: Sequence[bool], gs: Any, xs: Any) -> list[Any]:
-    """The gradients of inputs, from the cotangents `gs` of which some may be None."""
+    """The gradients of inputs, from the cotangents `gs`; None stands for zero."""
     outputs = tuple(f and g is not None for f, g in zip(floats, gs, strict=True))
     if not any(outputs) or not any(wanted):
         return [None] * len(wanted)
@@ -146,7 +146,7 @@ def pulled_back(closed: Closed, wanted: Sequence[bool], floats: Sequence[bool], 
 
 
 def pushed_forward(closed: Closed, floats: Sequence[bool], ts: Any, xs: Any) -> tuple[Any, ...]:
-    """The tangents of the results, from those of inputs of which some may be None."""
+    """The tangents of the results, from those of the inputs; None stands for zero."""
     wanted = tuple(t is not None for t in ts)
     if not any(floats):
         return (None,) * len(floats)

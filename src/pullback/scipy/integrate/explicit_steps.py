@@ -54,7 +54,7 @@ class Tableau:
         return found
 
     def weights(self, x: Any) -> Any:
-        """w at positions x within the step, of which each gets a column."""
+        """w at positions x within the step, a column for each."""
         powers = [x]
         for _ in range(self.p.shape[1] - 1):
             powers.append(powers[-1] * x)
