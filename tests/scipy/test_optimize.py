@@ -378,6 +378,21 @@ def test_integers_float32_and_plain_arguments() -> None:
     assert optimize.root(lambda x, s: x ** s["powers"][1] - 8, 1.0, (settings,)).x.item() == pytest.approx(2.0)
 
 
+def test_properties_of_what_a_function_reads_are_not_asked() -> None:
+    class Slots:
+        __slots__ = ("a", "n", "unset")
+
+    class Guarded(Slots):
+        @property
+        def n(self) -> int:
+            raise RuntimeError
+
+    held = Guarded()
+    held.a = leaf(4.0) * 1
+    (g,) = pullback.autograd.grad(optimize.root(lambda x: x**2 - held.a, [1.0]).x.sum(), held.a)
+    assert g.item() == pytest.approx(0.25)
+
+
 def test_own_jacobians_and_callbacks_are_used() -> None:
     seen: list[str] = []
 
