@@ -153,7 +153,6 @@ _LATER = {
     "optim": "",
     "random": "",
     "return_types": "",
-    "scipy": "",
     "serialization": "load save",
     "testing": "",
     "utils": "",
@@ -186,7 +185,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> _Any:
-    for module, names in _LATER.items():
+    for module, names in {**_LATER, "scipy": ""}.items():  # not in __all__: a star import would hide SciPy itself
         if name == module or name in names.split():
             loaded = _importlib.import_module(f"pullback.{module}")
             globals()[name] = found = loaded if name == module else getattr(loaded, name)
@@ -209,5 +208,4 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     here = [n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, _ModuleType))]
     later = [name for module, names in _LATER.items() for name in (module, *names.split()) if "." not in name]
-    later.remove("scipy")  # a star import would hide SciPy itself
     return sorted({*here, *later, *_MODULES.split(), *ops.NAMES[""]})

@@ -45,7 +45,6 @@ from . import nn as nn
 from . import optim as optim
 from . import random as random
 from . import return_types as return_types
-from . import scipy as scipy
 from . import serialization as serialization
 from .serialization import load as load
 from .serialization import save as save

@@ -11,6 +11,7 @@ import numpy as np
 import pullback
 from pullback import func
 from pullback.autograd import gradcheck, gradgradcheck
+from pullback.scipy.mirror import HANDED_ON
 
 
 def numbers(*shape: int, seed: int = 0, low: float | None = None) -> np.ndarray[Any, Any]:
@@ -79,7 +80,7 @@ def check_adjoint(f: Callable[[Any], Any], scipys: Callable[[Any], Any], x: Any)
 
 def same_signatures(ours: Any, scipys: Any) -> None:
     """All public functions have SciPy's arguments, in its order, with its defaults."""
-    for name in ours.__all__:
+    for name in sorted({*ours.__all__} - {*HANDED_ON[ours.__name__.removeprefix("pullback.scipy.")]}):
         pairs = [inspect.signature(getattr(m, name)).parameters.values() for m in (ours, scipys)]
         mine, theirs = ([(p.name, p.kind, str(p.default)) for p in ps] for ps in pairs)
         assert mine == theirs, name

@@ -14,7 +14,7 @@ import pullback
 import pullback.scipy.linalg as ours
 from pullback import func
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.scipy.mirror import MIRRORS, REFUSED
+from pullback.scipy.mirror import HANDED_ON, MIRRORS, REFUSED
 
 Call = Callable[..., Any]
 
@@ -206,7 +206,7 @@ def test_transforms(name: str) -> None:
 
 
 def test_signatures_are_scipys() -> None:
-    for name in ours.__all__:
+    for name in sorted({*ours.__all__} - {*HANDED_ON["linalg"]}):
         assert inspect.signature(getattr(ours, name)) == inspect.signature(getattr(theirs, name)) or [
             p.name for p in inspect.signature(getattr(ours, name)).parameters.values()
         ] == [p.name for p in inspect.signature(getattr(theirs, name)).parameters.values()]

@@ -27,6 +27,9 @@ class Mirror(NamedTuple):
 MIRRORS: dict[str, Mirror] = {}
 """By the name below ``scipy.``, e.g. ``optimize.root``."""
 
+HANDED_ON: dict[str, list[str]] = {}
+"""Names that are SciPy's own, by its package."""
+
 REFUSED: dict[str, str] = {}
 """Why a function of SciPy has no derivative, by its name below ``scipy.``."""
 
@@ -62,6 +65,7 @@ def home(package: str, names: dict[str, Any], same: str = "") -> tuple[Callable[
     """
     handed_on = same.split()
     names["__all__"] += handed_on
+    HANDED_ON[package] = handed_on
 
     def find(name: str) -> Any:
         if name in handed_on:

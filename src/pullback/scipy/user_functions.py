@@ -47,7 +47,7 @@ def check_function(where: str, fun: Any, argument: str = "fun") -> None:
 
 
 def check_choice(where: str, name: str, value: Any, choices: Sequence[str]) -> None:
-    """ValueError for a setting that is none of the choices."""
+    """ValueError for a setting that is not one of the choices."""
     if value not in choices:
         raise ValueError(
             errors.message(f"{where}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value))
