@@ -132,11 +132,30 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
+# Files of tests that go over the table of operations once more, for another dtype, another interpreter or bad input.
+# What they run has been run by others, and counting its lines would double their time.
+OVER_THE_TABLE_AGAIN = (
+    "tests/house/test_hostile_calls.py",
+    "tests/interpreters/test_payload.py",
+    "tests/interpreters/test_payload_beside_arrays.py",
+    *(
+        f"tests/table/test_{name}.py"
+        for name in "bfloat16 half hostile jets layouts promotion results saved_attributes unlucky_names".split()
+    ),
+)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
+    counted = set()
     for item in items:
+        # of the tests of SciPy's functions, which solve something hundreds of times each, the first case is counted
+        one_more = item.nodeid.startswith("tests/scipy/") and item.nodeid.partition("[")[0] in counted
+        counted.add(item.nodeid.partition("[")[0])
+        if one_more or item.nodeid.startswith(OVER_THE_TABLE_AGAIN):
+            item.add_marker("no_cover")
         for name in _needs(item):
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well
                 item.add_marker(name)

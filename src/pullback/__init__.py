@@ -185,7 +185,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> _Any:
-    for module, names in _LATER.items():
+    for module, names in {**_LATER, "scipy": ""}.items():  # not in __all__: a star import would hide SciPy itself
         if name == module or name in names.split():
             loaded = _importlib.import_module(f"pullback.{module}")
             globals()[name] = found = loaded if name == module else getattr(loaded, name)

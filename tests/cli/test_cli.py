@@ -96,6 +96,18 @@ def test_a_misspelt_operation_is_told_the_nearest_one(
     assert said in capsys.readouterr().err
 
 
+def test_the_list_of_scipys_functions_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
+    assert main.main(["ops", "--scipy"]) == 0
+    assert capsys.readouterr().out.startswith("# SciPy's functions with derivatives\n")
+
+
+def test_without_scipy_its_list_is_a_line_on_stderr() -> None:
+    done = python("sys.modules['scipy'] = None; from pullback.cli import main; sys.exit(main.main(['ops', '--scipy']))")
+    assert done.returncode == 2
+    assert done.stderr.startswith("pullback ops: pullback.scipy needs SciPy, which is not installed")
+
+
 def test_python_dash_m() -> None:
     done = python("import runpy; sys.argv = ['pullback', '--help']; runpy.run_module('pullback', run_name='__main__')")
     assert done.returncode == 0, done.stderr

@@ -29,6 +29,7 @@ CHAPTERS = sorted(path.name for path in (DOCS / "learn").glob("*.md") if path.na
 PAGES = sorted(DOCS.rglob("*.md"))
 INTERPRETERS = ("payloads", "taylor", "sparse_derivatives")
 BRIDGES = ("bridge_torch", "bridge_jax")
+IN_TWO_LANGUAGES = (*INTERPRETERS, *BRIDGES, "scipy")
 OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
     DOCS / f"{name}.md"
     for name in (
@@ -38,8 +39,7 @@ OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
         "bridge_autograd",
         "how_it_works",
         "design",
-        *INTERPRETERS,
-        *BRIDGES,
+        *IN_TWO_LANGUAGES,
     )
 ]
 HOW_TO_READ_A_NAME = re.compile(r"`(pullback(?:\.\w+)+)")
@@ -98,7 +98,7 @@ def test_both_editions_have_the_same_chapters() -> None:
 
 @pytest.mark.parametrize(
     "page",
-    [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", *(f"{name}.md" for name in INTERPRETERS + BRIDGES)],
+    [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", *(f"{name}.md" for name in IN_TWO_LANGUAGES)],
 )
 def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     english, chinese = ((DOCS / folder / page).read_text("utf-8") for folder in ("", "zh"))

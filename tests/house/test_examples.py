@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +18,21 @@ COMPILER = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
 SAYS = {
     "beam": ["largest difference from SciPy's solution: "],
     "custom_relu": ["tensor([0., 2., 0., 0.], grad_fn=<CustomReLUBackward>)", "changes grad_output 0 in place"],
+    "heat_source": ["half axes", "largest error of the shape"],
+    "kalman_noise": ["give or take", "true 2.0"],
     "leaky_relu": ["by name:  tensor([-0.4000,  3.0000]", "gradient: tensor([0.2000, 1.0000])", "refused: What to do"],
     "linear": ["200 products in backward", "gradcheck without bias: True"],
     "native_kernel": ["a million elements"] if COMPILER else ["no C compiler was found"],
+    "natural_frequency": ["lowest frequency: 2.613 of an even mast"],
+    "ridge_strengths": ["penalties: ", "with those chosen"],
     "sparse_product": ["SpecialSpmm, 3 x 3: True", "SpecialSpmm, 2 x 3: False", "gradients of 60000 nonzeros"],
+    "stiff_chemistry": ["k2: 1e+07 guessed", "largest error of a rate constant"],
     "swish": ["[-0.2689,  0.0000,  1.7616]", "100 calls: 100 nodes, and AccumulateGrad", "gradgradcheck: True"],
     "weighted_sum": ["(100,) and was made by WeightedSumBackward", "refused: def forward(ctx, x):"],
 }
+
+
+WITH_SCIPY = {"heat_source", "kalman_noise", "natural_frequency", "ridge_strengths", "stiff_chemistry"}
 
 
 def test_every_example_is_tested() -> None:
@@ -30,15 +40,22 @@ def test_every_example_is_tested() -> None:
 
 
 @pytest.mark.parametrize("name", SAYS)
-def test_an_example_runs(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if name in ("beam", "sparse_product"):
+def test_an_example_runs(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if name in WITH_SCIPY | {"beam", "sparse_product"}:
         pytest.importorskip("scipy")
+    picture = tmp_path / f"{name}.png"
+    drawn = name in WITH_SCIPY and importlib.util.find_spec("matplotlib") is not None
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *([str(picture)] if drawn else [])])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
     printed = capsys.readouterr().out
     for text in SAYS[name]:
         assert text in printed
     if name != "native_kernel" or COMPILER:
         assert "gradcheck: True" in printed.splitlines()
+    if drawn:
+        assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_beam_is_drawn(tmp_path: Path) -> None:

@@ -1,10 +1,11 @@
-"""What is written from the table of operations is as the table is: the typing stubs, and the page of all operations."""
+"""What is written from a table is as the table is: typing stubs, the page of operations, that of SciPy's functions."""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import functools
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,14 @@ def test_the_page_of_operations_is_that_of_the_table() -> None:
     pytest.importorskip("scipy", reason="the dtypes of special functions are those they have with SciPy")
     page = operations.as_markdown(operations.rows())
     check_fresh(ROOT / "docs" / "operations.md", page, "python -m pullback ops --markdown > docs/operations.md")
+
+
+def test_the_page_of_scipys_functions_is_that_of_the_list() -> None:
+    scipy = pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
+    if not scipy.__version__.startswith("1.17."):
+        pytest.skip("the page is that of SciPy 1.17")
+    page = importlib.import_module("pullback.scipy.mirror").as_markdown()
+    check_fresh(ROOT / "docs" / "scipy_functions.md", page, "python -m pullback ops --scipy > docs/scipy_functions.md")
 
 
 def _declared(path: Path) -> list[str]:

@@ -21,8 +21,8 @@ from pullback.inspect.stubs import stubs
 
 PACKAGE = Path(pullback.__file__).parent
 
-# Modules made on the spot, which stand for torch's files and for libraries that are not here.
-MADE = ("nn.modules.", "backends.")
+# Modules made on the spot, which stand for torch's files and for libraries that are not here; and modules of SciPy's.
+MADE = ("nn.modules.", "backends.", "scipy.signal.windows", "scipy.stats.qmc")
 
 # What our modules offer and torch's of the same path do not.
 OWN = {
@@ -148,7 +148,7 @@ def test_what_is_offered_torch_has_too_but_for_names_of_our_own(path: str) -> No
     try:
         theirs = importlib.import_module(f"torch.{path}" if path else "torch")
     except ImportError:
-        assert path.partition(".")[0] == "bridge" or path in (
+        assert path.partition(".")[0] in ("bridge", "scipy") or path in (
             "array_api",
             "compile",
             "inspect",

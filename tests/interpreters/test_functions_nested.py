@@ -97,3 +97,36 @@ def test_every_order_of_derivatives_of_exp_is_exp(cls: type[Function], order: An
     for derive in reversed(order):
         f = derive(f)
     assert f(pullback.tensor(AT, dtype=pullback.float64)).item() == pytest.approx(math.exp(AT), rel=1e-15)
+
+
+class _ScaledAlongTheEnd(Function):
+    """``x * c.sum()``, whose `vmap` hands the batch back along the last axis."""
+
+    @staticmethod
+    def forward(x: Any, c: Any) -> Any:
+        return x * c.sum()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        x, c = ctx.saved_tensors
+        return g * c.sum(), (g * x).sum() * pullback.ones_like(c)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Any, c: Any) -> Any:
+        return _ScaledAlongTheEnd.apply(x.movedim(in_dims[0], -1), c), x.dim() - 1
+
+
+def test_a_batch_along_another_axis_than_the_first_stays_in_the_graph() -> None:
+    x = pullback.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    c = pullback.tensor([1.0, 1.0], requires_grad=True)
+
+    def batched(c: Any) -> Any:
+        return func.vmap(lambda v: _ScaledAlongTheEnd.apply(v, c))(x)
+
+    (found,) = pullback.autograd.grad(batched(c).sum(), c)
+    assert found.tolist() == [21.0, 21.0]
+    assert func.jacrev(batched)(c.detach())[..., 0].tolist() == x.tolist()

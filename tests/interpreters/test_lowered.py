@@ -68,6 +68,19 @@ class InsideVmap(Inside):
         return pullback.stack([slope(along[i]) for i in range(info.batch_size)]), 0
 
 
+class InsideJvp(Inside):
+    """The same, whose `jvp` takes the values of a derivative out."""
+
+    @staticmethod
+    def jvp(ctx: Any, t: Any) -> Any:
+        return t * slope_of_slope(ctx.saved_tensors[0].detach())
+
+
+def slope_of_slope(x: Any) -> Any:
+    found = func.grad(lambda y: y.cos().sum())(x)
+    return pullback.from_numpy(found.numpy())
+
+
 def sums(f: Any) -> Any:
     return lambda x: f(x).sum()
 
@@ -93,6 +106,7 @@ BATCHES = {
     ("function", "name"),
     [(Inside, n) for n in (*TRANSFORMS, *BATCHES)]
     + [(InsideVmap, n) for n in ("vmap", "vmap of grad")]
+    + [(InsideJvp, "jvp")]
     + [(Joined, n) for n in TRANSFORMS if "hessian" not in n],
 )
 def test_a_transform_inside_a_method_is_of_what_it_was_given(function: Any, name: str) -> None:
@@ -166,3 +180,40 @@ def test_an_argument_without_a_tangent_asks_for_no_jvp(function: Any, still: Any
 def test_an_argument_with_a_tangent_does() -> None:
     with pytest.raises(NotImplementedError, match="you must implement the jvp function"):
         func.jvp(lambda x: Copied.apply(x == x) * Copied.apply(x), (X,), (X,))
+
+
+class Doubled(pullback.autograd.Function):
+    """Takes settings in a container, which holds no tensor."""
+
+    @staticmethod
+    def forward(settings: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.settings = inputs[0]
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return None, g * 2
+
+    @staticmethod
+    def jvp(ctx: Any, settings: Any, t: Any) -> Any:
+        return t * 2
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, settings: Any, x: Any) -> Any:
+        return Doubled.apply(settings, x), in_dims[1]
+
+
+@pytest.mark.parametrize("settings", [(1, 2), [1, [2]], {"a": 1, "b": 2}, (), (None, "x")])
+def test_settings_in_a_container_without_tensors_reach_a_function_in_every_transform(settings: Any) -> None:
+    x, t = pullback.tensor([1.0, 2.0]), pullback.tensor([3.0, 5.0])
+
+    def f(x: Any) -> Any:
+        return Doubled.apply(settings, x)
+
+    assert func.jvp(f, (x,), (t,))[1].tolist() == [6.0, 10.0]
+    assert pullback.vmap(f)(x).tolist() == [2.0, 4.0]
+    assert pullback.vmap(func.grad(f))(x).tolist() == [2.0, 2.0]
+    assert func.jvp(func.grad(lambda x: (f(x) ** 2).sum()), (x,), (t,))[1].tolist() == [24.0, 40.0]

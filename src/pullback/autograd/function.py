@@ -248,7 +248,8 @@ def _under_levels(
     level = _level_of(flat)
     if level is None:  # forward sees plain tensors, and so do transforms inside of it
         return lowered(0, _forward, cls, node, inputs, args, kwargs), any(node._edges)
-    node._edges, node._door = _edges_at(level, node._edges, flat), Door(Nesting(inputs), tuple(kwargs))
+    nested = Nesting(inputs if flat is not inputs else [None] * len(inputs))  # containers without a tensor are leaves
+    node._edges, node._door = _edges_at(level, node._edges, flat), Door(nested, tuple(kwargs))
     return level.custom(node, flat, recording), any(node._edges)
 
 

@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import importlib
 import json
 import os
 import subprocess
@@ -205,6 +206,7 @@ def _ops_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--markdown", action="store_true", help="print the page docs/operations.md")
     form.add_argument("--interpreters", action="store_true", help="print the page docs/interpreters.md, in a minute")
+    form.add_argument("--scipy", action="store_true", help="print the page docs/scipy_functions.md (needs SciPy)")
     form.add_argument("--stubs", action="store_true", help="write the typing stubs into the package")
 
 
@@ -214,6 +216,9 @@ def _run_ops(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.interpreters:
         print(carried.as_markdown(), end="")
+        return 0
+    if arguments.scipy:
+        print(importlib.import_module("pullback.scipy.mirror").as_markdown(), end="")
         return 0
     if arguments.stubs:
         for path, text in stubs().items():

@@ -15,6 +15,11 @@ from types import ModuleType
 
 _ALGORITHMS = "adadelta adafactor adagrad adam adamax asgd lbfgs muon nadam radam rmsprop rprop sgd sparse_adam"
 
+_SCIPY = (
+    "fft integrate interpolate linalg ndimage optimize signal sparse sparse.linalg spatial spatial.distance special "
+    "stats"
+)
+
 PATHS: dict[str, str] = {
     "autograd.anomaly": "diagnose.anomaly",
     "autograd.forward_ad": "func.forward_ad",
@@ -74,6 +79,8 @@ PUBLIC = [
     "optim.swa_utils",
     "random",
     "return_types",
+    "scipy",
+    *[f"scipy.{name}" for name in _SCIPY.split()],
     "serialization",
     "special",
     "testing",

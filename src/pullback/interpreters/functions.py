@@ -60,7 +60,7 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
     tangents = [_tangent(level, ctx, t) for t in operands]
     versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
     with recording(enabled or level.records), _saved_for_jvp(ctx):
-        pushed = call_jvp(door, ctx, tangents) if moves else [None] * len(outs)
+        pushed = lowered(level.number - 1, call_jvp, door, ctx, tangents) if moves else [None] * len(outs)
     marks = ctx if cls._contract.separate else node
     given = list(zip(primals, operands, tangents, strict=True))
     duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
@@ -234,8 +234,8 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
         else:
             dims = [0 if isinstance(t, Tensor) and level.varies(t) else None for t in operands]
             found = call_vmap(level, cls, door, dims, values)
-    given = _by_value(values, operands)
-    outs = [given[id(t)] if id(t) in given else _lifted(level, t, axis) for t, axis in found]
+        given = _by_value(values, operands)
+        outs = [given[id(t)] if id(t) in given else _lifted(level, t, axis) for t, axis in found]
     door.setup_context(node, operands, outs)
     return outs
 

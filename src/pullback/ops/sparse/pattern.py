@@ -189,3 +189,7 @@ def _sampled_mm(left: Any, right: Any, pattern: Any) -> Any:
         block = slice(start, start + step)
         out[block] = np.einsum("ek,ek->e", left[rows[block]], right[columns[block]])
     return out
+
+
+# The two products under public names: `scipy.sparse` computes with values that may belong to a transform.
+pattern_mm, sampled_mm = _sparse_mm, _sampled_mm

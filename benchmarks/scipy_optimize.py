@@ -1,0 +1,147 @@
+"""Minima and roots with gradients: `python -m benchmarks.scipy_optimize`.
+
+The Rosenbrock function of 100 unknowns is minimised by BFGS, and the gradient of the minimum with respect to a
+parameter is computed: by `pullback.scipy.optimize.minimize`, and by jaxopt, if it is installed, compiled and warm, at
+the same tolerance. A nonlinear diffusion equation of 99,856 unknowns is solved by SciPy's Krylov method, without
+derivatives and by `pullback.scipy.optimize.root`, which finds the sparse Jacobian from the function. Values are
+compared before anything is timed; the sides take turns, on one thread; a time is the median of its rounds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+import pullback
+from pullback.scipy import optimize
+
+ROUNDS = 7
+SIZE, TOLERANCE = 100, 1e-6
+SIDE = 316
+
+
+def rosenbrock(x: Any, a: Any) -> Any:
+    """Its minimum moves with `a`, because of the last term."""
+    return (a * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum() + 0.01 * a * ((x - 0.5) ** 2).sum()
+
+
+def start() -> Any:
+    return np.full(SIZE, 0.5)
+
+
+def ours() -> tuple[float, float]:
+    """The sum of the unknowns at the minimum, and its derivative."""
+    a = pullback.tensor(10.0, dtype=pullback.float64, requires_grad=True)
+    found = optimize.minimize(rosenbrock, start(), (a,), method="BFGS", options={"gtol": TOLERANCE})
+    total = found.x.sum()
+    (slope,) = pullback.autograd.grad(total, a)
+    return total.item(), slope.item()
+
+
+def theirs() -> Callable[[], tuple[float, float]]:
+    """The same by jaxopt."""
+    import jax
+    import jaxopt
+
+    jax.config.update("jax_enable_x64", True)
+    solver = jaxopt.BFGS(fun=rosenbrock, tol=TOLERANCE, maxiter=500, implicit_diff=True)
+    both = jax.jit(jax.value_and_grad(lambda a: solver.run(jax.numpy.asarray(start()), a).params.sum()))
+
+    def run() -> tuple[float, float]:
+        total, slope = both(10.0)
+        return float(total), float(slope)
+
+    return run
+
+
+def diffusion(x: Any, k: Any) -> Any:
+    """Heat that flows the better the hotter it is, with a source, on a square."""
+    side = round(x.shape[0] ** 0.5)
+    u = np.pad(x.reshape(side, side), 1)
+    c = 1 + k * u**2
+    across = (c[1:, 1:-1] + c[:-1, 1:-1]) / 2 * (u[1:, 1:-1] - u[:-1, 1:-1])
+    along = (c[1:-1, 1:] + c[1:-1, :-1]) / 2 * (u[1:-1, 1:] - u[1:-1, :-1])
+    return ((across[1:] - across[:-1] + along[:, 1:] - along[:, :-1]) * (side + 1) ** 2 + 10.0).reshape(-1)
+
+
+def medians(*works: Callable[[], Any]) -> list[float]:
+    """The median milliseconds of works that take turns."""
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(ROUNDS):
+        for work, column in zip(works, times, strict=True):
+            began = time.perf_counter()
+            work()
+            column.append(1000 * (time.perf_counter() - began))
+    return [statistics.median(column) for column in times]
+
+
+def minima() -> list[tuple[str, str]]:
+    """BFGS with its gradient."""
+    total, slope = ours()
+    step = 1e-3
+    exact = [
+        scipy.optimize.minimize(rosenbrock, start(), (10.0 + s,), method="BFGS", options={"gtol": 1e-8}).x.sum()
+        for s in (step, -step)
+    ]
+    np.testing.assert_allclose(slope, (exact[0] - exact[1]) / (2 * step), rtol=1e-2)
+    if importlib.util.find_spec("jaxopt") is None:
+        (mine,) = medians(ours)
+        return [("BFGS, Rosenbrock of 100 unknowns, and its gradient", f"{mine:.1f} ms")]
+    jaxopt = theirs()
+    np.testing.assert_allclose((total, slope), jaxopt(), rtol=1e-3)
+    mine, other = medians(ours, jaxopt)
+    return [
+        ("BFGS, Rosenbrock of 100 unknowns, and its gradient: jaxopt, compiled", f"{other:.1f} ms"),
+        ("... pullback", f"{mine:.1f} ms, {mine / other:.2f} of jaxopt's"),
+    ]
+
+
+def roots() -> list[tuple[str, str]]:
+    """A large sparse system."""
+    begin, options = np.zeros(SIDE**2), {"fatol": 1e-6}
+    k = pullback.tensor(1.0, dtype=pullback.float64, requires_grad=True)
+
+    def alone() -> Any:
+        return scipy.optimize.root(diffusion, begin, (1.0,), method="krylov", options=options)
+
+    def solved() -> Any:
+        return optimize.root(diffusion, begin, (k,), method="krylov", options=options)
+
+    def both() -> Any:
+        return pullback.autograd.grad(solved().x.sum(), k)
+
+    right, found = alone(), solved()
+    np.testing.assert_allclose(found.x.detach().numpy(), right.x, atol=1e-6)
+    (slope,) = pullback.autograd.grad(found.x.sum(), k)
+    step = 1e-3
+    sides = [
+        optimize.root(diffusion, found.x.detach(), (1 + s,), method="krylov", options=options).x.sum()
+        for s in (step, -step)
+    ]
+    np.testing.assert_allclose(slope.item(), (sides[0] - sides[1]).item() / (2 * step), rtol=1e-4)
+    theirs, mine, gradient = medians(alone, solved, both)
+    return [
+        (f"root, {SIDE**2:,} unknowns: SciPy's Krylov method", f"{theirs:.0f} ms, {right.nit} iterations"),
+        ("... pullback, sparse Jacobian", f"{mine:.0f} ms, {mine / theirs:.2f} of SciPy's, {found.nit} iterations"),
+        ("... and the gradient", f"{gradient:.0f} ms, {gradient / theirs:.2f} of SciPy's"),
+    ]
+
+
+def main() -> int:
+    """Print the table."""
+    pullback.set_num_threads(1)
+    print("| work | measured |\n| --- | --- |")
+    for row in [*minima(), *roots()]:
+        print(f"| {row[0]} | {row[1]} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,269 @@
+"""Minima of functions: SciPy's methods with exact gradients, and the derivative of the minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from ... import autograd
+from ...autograd.grad_mode import enable_grad, no_grad
+from ...func.forward import jvp
+from ...func.jacobian import hessian, jacfwd
+from ...ops.shape.reshape import reshape
+from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array, array_of, floating
+from ..mirror import mirrors
+from ..progress_bar import Show, shown
+from ..user_functions import plain_setting
+from .outcomes import Runs, outcome, solved
+from .stationary import Program, rows_of
+
+_BY_VALUES = ("nelder-mead", "powell", "cobyla", "cobyqa")
+_BY_PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr")
+_BY_MATRICES = ("dogleg", "trust-exact")
+
+
+def value_and_slope(program: Program, parameters: Any) -> Callable[[Array], tuple[float, Array]]:
+    """The value and the gradient at once, as SciPy takes them with ``jac=True``."""
+
+    def both(a: Array, *ignored: Any) -> tuple[float, Array]:
+        with enable_grad():
+            x = wrap(np.array(a)).requires_grad_()
+            f = program(x, *parameters)
+            if not f.requires_grad:
+                return f.item(), np.zeros_like(a)
+            (g,) = autograd.grad(f, x, materialize_grads=True)
+        return f.item(), array_of(g)
+
+    return both
+
+
+def _derivatives(
+    program: Program, method: str, jac: Any, hess: Any, hessp: Any, fun: Any, parameters: Any
+) -> dict[str, Any]:
+    """The function and its derivatives for SciPy: the person's own, or exact ones where the method takes them."""
+    plain = program.plain
+    given: dict[str, Any] = {"fun": plain(program, parameters), "jac": jac, "hess": hess, "hessp": hessp}
+    if jac is True:
+        given["fun"] = lambda a, *_: tuple(map(_number_or_array, program.called(fun, wrap(np.array(a)), *parameters)))
+    elif callable(jac):
+        given["jac"] = plain(lambda x, *p: program.called(jac, x, *p), parameters)
+    elif jac is None and method not in _BY_VALUES:
+        given["fun"], given["jac"] = value_and_slope(program, parameters), True
+    if callable(hess):
+        given["hess"] = plain(lambda x, *p: program.called(hess, x, *p), parameters)
+    if callable(hessp):
+        given["hessp"] = lambda a, v, *_: array_of(
+            program.called(lambda x, *p: hessp(x, wrap(np.array(v)), *p), wrap(np.array(a)), *parameters)
+        )
+    if hess is None and hessp is None:
+        if method in _BY_PRODUCTS:
+            given["hessp"] = _products(program, parameters)
+        elif method in _BY_MATRICES:
+            given["hess"] = plain(lambda x, *p: hessian(lambda y: program(y, *p))(x), parameters)
+    return given
+
+
+def _products(program: Program, parameters: Any) -> Callable[..., Array]:
+    def product(a: Array, v: Array, *ignored: Any) -> Array:
+        with no_grad():
+            return array_of(
+                jvp(lambda y: program.slope(y, *parameters), (wrap(np.array(a)),), (wrap(np.array(v, a.dtype)),))[1]
+            )
+
+    return product
+
+
+def _number_or_array(value: Any) -> Any:
+    a = array_of(value)
+    return a.item() if a.size == 1 and a.ndim == 0 else a
+
+
+def _constraint(program: Program, index: int, start: Array, parameters: Any) -> Any:
+    """A constraint for SciPy, on arrays, with its exact Jacobian."""
+    given = program.rows[index].given
+
+    def values(x: Tensor, *p: Any) -> Tensor:
+        return program.parts(x, *p)[index][0]
+
+    fun = program.plain(values, parameters)
+    jac = program.plain(lambda x, *p: jacfwd(lambda y: values(y, *p))(x), parameters)
+    if isinstance(given, dict):
+        return {"type": given["type"], "fun": fun, "jac": jac}
+    with no_grad():
+        _, lower, upper = map(array_of, program.parts(wrap(start), *parameters)[index])
+    if isinstance(given, scipy.optimize.LinearConstraint):
+        return scipy.optimize.LinearConstraint(jac(start), lower, upper, given.keep_feasible)
+    hess = scipy.optimize.BFGS() if callable(given.hess) else given.hess
+    return scipy.optimize.NonlinearConstraint(fun, lower, upper, jac, hess, given.keep_feasible)
+
+
+def _bounds(program: Program, bounds: Any, start: Array, parameters: Any) -> Any:
+    if bounds is None:
+        return None
+    with no_grad():
+        _, lower, upper = map(array_of, program.parts(wrap(start), *parameters)[0])
+    kept = getattr(bounds, "keep_feasible", False)
+    return scipy.optimize.Bounds(lower, upper, kept)
+
+
+def _counting(show: Show, callback: Any, by_name: bool) -> Callable[..., Any]:
+    """A callback that shows the iterations, and calls the person's own."""
+    count = 0
+
+    def report(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        result = kwargs.get("intermediate_result", args[0] if args else None)
+        value = getattr(result, "fun", None)
+        show(f"iteration {count}" + ("" if value is None else f", value {float(value):.6g}"))
+        return None if callback is None else callback(*args, **kwargs)
+
+    if by_name:
+        return lambda intermediate_result: report(intermediate_result=intermediate_result)
+    return report
+
+
+@mirrors(
+    "optimize.minimize",
+    derivative="implicit function theorem for the conditions of a minimum, with multipliers of what is active",
+    limits="x0 has no derivative; a bound that is reached without a force is refused",
+)
+def minimize(
+    fun: Callable[..., Any],
+    x0: Any,
+    args: Any = (),
+    method: Any = None,
+    jac: Any = None,
+    hess: Any = None,
+    hessp: Any = None,
+    bounds: Any = None,
+    constraints: Any = (),
+    tol: Any = None,
+    callback: Any = None,
+    options: Any = None,
+    *,
+    on_failure: str = "raise",
+    progress: bool = False,
+) -> Any:
+    """A local minimum of ``fun(x, *args)``, as `scipy.optimize.minimize` finds it.
+
+    Args:
+        fun: takes a Tensor of the unknowns, with one axis, and the `args`; returns a number.
+        x0: where to begin; the minimum does not depend on it.
+        args: Tensors here have derivatives, and so have tensors that `fun` and the constraints read themselves.
+        method, tol, callback, options: SciPy's.
+        jac, hess, hessp: as SciPy's. Without them a method that takes them gets exact ones.
+        bounds: SciPy's Bounds or pairs; the bounds may be Tensors, and have derivatives where they are reached.
+        constraints: SciPy's dicts, LinearConstraint or NonlinearConstraint, with Tensors in functions, args and bounds.
+        on_failure: "raise", or "nan" for a minimum of NaN where SciPy does not succeed.
+        progress: show the iterations.
+
+    Returns:
+        SciPy's OptimizeResult. `x` and `fun` are Tensors; `gradient_error` is the relative change of the unknowns by
+        one Newton step on the conditions of the minimum: the error of the gradient that comes from `tol`.
+
+    At the minimum the gradient of ``fun - m^T c`` is zero, with the multipliers `m` of the active constraints `c`.
+    The derivative of this equation, with the Hessian as its Jacobian, is that of the minimum. A method without
+    gradients stops far from it: then `gradient_error` is large, and a smaller `tol` helps.
+
+    Raises:
+        RuntimeError: SciPy did not succeed, with its message; the Hessian is singular, when a derivative is asked for;
+            a bound is reached without a force.
+
+    >>> import pullback
+    >>> from pullback.scipy import optimize
+    >>> a = pullback.tensor([1.0, 3.0], dtype=pullback.float64, requires_grad=True)
+    >>> found = optimize.minimize(lambda x, a: ((x - a) ** 2).sum(), [0.0, 0.0], args=(a,), bounds=[(0, 2), (0, 2)])
+    >>> found.x.detach().round(decimals=6)
+    tensor([1., 2.], dtype=pullback.float64)
+    >>> found.x.sum().backward()
+    >>> a.grad.abs()  # the second is held by its bound
+    tensor([1., 0.], dtype=pullback.float64)
+    """
+    where = "scipy.optimize.minimize"
+    (tol,) = plain_setting(where, tol=tol)
+    first = (lambda *a: fun(*a)[0]) if jac is True else fun
+    program = Program(where, first, x0, args, rows_of(where, bounds, constraints, floating(x0).numel()), fun)
+    name = method.lower() if isinstance(method, str) else _default(bounds, constraints)
+
+    def run(start: Array, *parameters: Any) -> tuple[Array, Any]:
+        given = _derivatives(program, name, jac, hess, hessp, fun, parameters)
+        limits = [_constraint(program, i, start, parameters) for i, r in enumerate(program.rows) if r.given is not None]
+        box = _bounds(program, bounds, start, parameters)
+        with shown("minimize", progress) as show:
+            report = callback
+            if progress:
+                report = _counting(show, callback, name not in ("tnc", "slsqp", "cobyla"))
+            found = scipy.optimize.minimize(
+                x0=start,
+                method=method,
+                bounds=box,
+                constraints=limits or (),
+                tol=tol,
+                callback=report,
+                options=options,
+                **given,
+            )
+        return program.completed(np.array(found.x), parameters), found
+
+    runs = Runs(where, on_failure, run)
+    z, error = solved(program, runs, program.equation(runs))
+    x = z[: program.shape[0]] if program.rows else z
+    return outcome(runs, error, x=x, fun=program(x, *program.inputs[1:]))
+
+
+def _default(bounds: Any, constraints: Any) -> str:
+    if constraints:
+        return "slsqp"
+    return "bfgs" if bounds is None else "l-bfgs-b"
+
+
+@mirrors(
+    "optimize.minimize_scalar",
+    derivative="implicit function theorem for fun'(x) = 0",
+    limits="a minimum at a bound is refused; the bracket has no derivative",
+)
+def minimize_scalar(
+    fun: Callable[..., Any],
+    bracket: Any = None,
+    bounds: Any = None,
+    args: Any = (),
+    method: Any = None,
+    tol: Any = None,
+    options: Any = None,
+    *,
+    on_failure: str = "raise",
+) -> Any:
+    """A local minimum of a function of one number, as `scipy.optimize.minimize_scalar` finds it.
+
+    `fun` takes a Tensor without axes. The derivative is ``dx/dp = -(d2f/dx dp) / (d2f/dx2)``. The method looks at
+    values alone, so `x` has half of their digits, and `gradient_error` says what this means for the gradient.
+
+    Raises:
+        RuntimeError: SciPy did not succeed; the minimum is at a bound, or the second derivative is zero, when a
+            derivative is asked for.
+
+    >>> import pullback
+    >>> from pullback.scipy import optimize
+    >>> a = pullback.tensor(2.0, dtype=pullback.float64, requires_grad=True)
+    >>> found = optimize.minimize_scalar(lambda x, a: (x - a) ** 2 + 1, args=(a,))
+    >>> found.x.backward()
+    >>> a.grad
+    tensor(1., dtype=pullback.float64)
+    """
+    where = "scipy.optimize.minimize_scalar"
+    (tol,) = plain_setting(where, tol=tol)
+    program = Program(where, lambda x, *p: fun(reshape(x, ()), *p), np.ones(1), args, (), source=fun)
+
+    def run(start: Array, *parameters: Any) -> tuple[Array, Any]:
+        values = program.plain(program, parameters)
+        found = scipy.optimize.minimize_scalar(lambda a: values(a).item(), bracket, bounds, (), method, tol, options)
+        return np.array([found.x]), found
+
+    runs = Runs(where, on_failure, run)
+    x, error = solved(program, runs, program.equation(runs))
+    return outcome(runs, error, x=reshape(x, ()), fun=program(x, *program.inputs[1:]))

@@ -1,0 +1,152 @@
+"""What the solvers of `optimize` share: a person's function on arrays, solutions as nodes, results, and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from ... import errors
+from ...autograd.grad_mode import no_grad
+from ...func.jacobian import jacfwd
+from ...func.trees import untracked
+from ...ops.shape.reshape import reshape
+from ...tensor.tensor import Lifted, Tensor, wrap
+from ..array_nodes import Array, array_of, floating
+from ..implicit import Implicit, Pattern, gradient_error
+from ..solutions import Solution
+from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, value_of
+
+Run = Callable[..., tuple[Array, Any]]
+"""A solver: from arrays of x0 and the parameters to the unknowns, and SciPy's own result."""
+
+
+class Problem:
+    """A function of unknowns and parameters, and where to begin.
+
+    The unknowns have one axis in an equation, and the shape of `x0` in a call of the function. The parameters are the
+    inputs of `Given`. source: the person's function, if `fun` is made of it.
+    """
+
+    def __init__(
+        self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False, source: Any = None
+    ) -> None:
+        check_function(where, fun, argument)
+        self.where, self.fun, self.given, self.pattern = where, fun, Given(arguments(args)), Pattern()
+        start = untracked(floating(x0))
+        self.shape = (start.numel(),) if flat else tuple(start.shape)
+        self.start = reshape(start, (-1,))
+        self.given.find_reads(where, self, self.start, fun=source or fun)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """Where to begin, and the parameters."""
+        return [self.start, *self.given.inputs]
+
+    def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
+        """The function's value, for unknowns with one axis."""
+        return value_of(self.fun, self.where, self.called(self.fun, x, *parameters))
+
+    def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
+        """What another function of the same arguments returns."""
+        shaped = reshape(x, self.shape) if tuple(x.shape) != self.shape else x
+        return self.given.call(fun, (shaped,), parameters)
+
+    def plain(self, function: Callable[..., Any], parameters: Sequence[Any]) -> Callable[[Array], Any]:
+        """A function of arrays, for SciPy, from one of Tensors with these parameters."""
+
+        def on_arrays(a: Any, *ignored: Any) -> Any:
+            with no_grad():
+                return array_of(function(wrap(np.array(a).reshape(-1)), *parameters))
+
+        return on_arrays
+
+    def residual(self, x: Tensor, _: Tensor, *parameters: Any) -> Tensor:
+        """The function with one axis, as an equation wants it; it does not depend on where a solver begins."""
+        return reshape(self(x, *parameters), (-1,))
+
+    def jacobian(self, x: Tensor, *parameters: Any) -> Tensor:
+        """Of the function with one axis, by its unknowns."""
+        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)
+
+
+class Runs:
+    """The runs of a solver for one node: its results, one for each sample of a batch.
+
+    on_failure: "raise", or "nan" for unknowns that are NaN where the solver did not converge.
+    """
+
+    def __init__(self, where: str, on_failure: str, run: Run) -> None:
+        check_choice(where, "on_failure", on_failure, ON_FAILURE)
+        self.where, self.on_failure, self.run = where, on_failure, run
+        self.results: list[Any] = []
+
+    def __call__(self, x0: Tensor, *parameters: Any) -> Array:
+        """The unknowns. RuntimeError with SciPy's own message if it did not converge."""
+        x, result = self.run(array_of(x0), *parameters)
+        self.results.append(result)
+        x = np.array(x, dtype=np.result_type(x, np.float32)).reshape(-1)
+        if not succeeded(result):
+            if self.on_failure == "raise":
+                raise RuntimeError(
+                    errors.message(
+                        f"{self.where} did not converge, so there is no solution to differentiate: {reason(result)}",
+                        do="change x0, the method or its tolerances; on_failure='nan' gives NaN",
+                    )
+                )
+            x[...] = np.nan
+        return x
+
+
+def succeeded(result: Any) -> bool:
+    """Whether a solver of SciPy's says that it found what it looked for."""
+    return bool(result.get("success", result.get("converged", True)))
+
+
+def reason(result: Any) -> str:
+    """SciPy's own words."""
+    return str(result.get("message", result.get("flag", ""))).strip()
+
+
+def solved(problem: Problem, runs: Runs, equation: Implicit | None = None) -> tuple[Tensor, float]:
+    """The unknowns as a node, with one axis; and how far the solver's tolerance limits their gradient.
+
+    equation: that they solve, if it is not the problem's own.
+    """
+    equation = equation or Implicit(problem.where, problem.residual, runs, problem.pattern)
+    x = Solution.apply(equation, *problem.inputs)
+    limited = x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
+    return x, gradient_error(equation, x, problem.inputs) if limited else float("nan")
+
+
+def outcome(runs: Runs, error: float, **tensors: Any) -> Any:
+    """SciPy's own result with these Tensors in it; of a batch, the counts are sums and `success` is that of all.
+
+    error: what `gradient_error` of the result is.
+    """
+    first = runs.results[0]
+    kind: Any = type(first)
+    found = kind.__new__(kind)
+    alone = len(runs.results) == 1
+    for name, value in first.items():
+        if name in tensors:
+            continue
+        if isinstance(value, np.ndarray):
+            if alone:
+                found[name] = wrap(np.array(value))
+        elif alone or isinstance(value, str):
+            found[name] = value
+        elif isinstance(value, (bool, np.bool_)):
+            found[name] = all(r[name] for r in runs.results)
+        elif isinstance(value, int):
+            found[name] = sum(r[name] for r in runs.results)
+    found.update(tensors)
+    found["gradient_error"] = error
+    return found
+
+
+def result_of(**fields: Any) -> Any:
+    """An OptimizeResult."""
+    return scipy.optimize.OptimizeResult(**fields)

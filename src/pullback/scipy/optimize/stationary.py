@@ -1,0 +1,216 @@
+"""Stationary points under bounds and constraints, as equations.
+
+At a minimum of `f` under ``l <= c(x) <= u`` there are multipliers with ``grad f = c'^T m``. A row of `c` that lies at
+neither bound has the multiplier zero; one at its lower bound a positive, one at its upper bound a negative one
+(Karush, Kuhn and Tucker; Nocedal and Wright, Numerical Optimization, 2006, chapter 12). These are the unknowns
+``z = (x, m)`` of one equation, whose derivative is that of the minimum (Fiacco, Introduction to Sensitivity and
+Stability Analysis, 1983). Bounds of unknowns are rows with ``c(x) = x``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.optimize
+
+from ... import errors
+from ...autograd.grad_mode import no_grad
+from ...func.jacobian import jacfwd
+from ...func.reverse import vjp
+from ...ops.elementwise.limits import where as choose
+from ...ops.make.of_size import ones_like
+from ...ops.shape.joining import cat
+from ...ops.shape.reshape import expand, reshape
+from ...tensor.tensor import Tensor, wrap
+from ..array_nodes import Array, array_of, as_tensor, floating
+from ..implicit import Implicit
+from ..user_functions import arguments, value_of
+from .outcomes import Problem
+
+_NEAR = 1e-4  # relative to a bound: what may lie at it
+_NOTHING = 1e-5  # relative to the gradient: a multiplier that may be zero
+
+
+class Rows(NamedTuple):
+    """A constraint ``lower <= fun(x, *args) <= upper``. name: what a user calls it."""
+
+    name: str
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+    lower: Any
+    upper: Any
+    given: Any
+
+
+def rows_of(where: str, bounds: Any, constraints: Any, count: int) -> list[Rows]:
+    """Bounds and constraints in any of SciPy's forms."""
+    found = []
+    if bounds is not None:
+        lower, upper = _bounds(where, bounds, count)
+        found.append(Rows("bounds", lambda x: x, (), lower, upper, None))
+    if isinstance(constraints, (dict, scipy.optimize.LinearConstraint, scipy.optimize.NonlinearConstraint)):
+        constraints = [constraints]
+    for i, c in enumerate(constraints or ()):
+        name = f"constraints[{i}]"
+        if isinstance(c, dict):
+            upper = 0.0 if c["type"].lower() == "eq" else np.inf
+            found.append(Rows(name, c["fun"], tuple(c.get("args", ())), 0.0, upper, c))
+        elif isinstance(c, scipy.optimize.LinearConstraint):
+            found.append(Rows(name, lambda x, a: a @ x, (as_tensor(np.atleast_2d(c.A)),), c.lb, c.ub, c))
+        else:
+            found.append(Rows(name, c.fun, (), c.lb, c.ub, c))
+    return found
+
+
+def _bounds(where: str, bounds: Any, count: int) -> tuple[Any, Any]:
+    if isinstance(bounds, scipy.optimize.Bounds):
+        return bounds.lb, bounds.ub
+    pairs = list(bounds)
+    if len(pairs) != count:
+        raise ValueError(f"{where}: The number of bounds is not compatible with the length of `x0`.")
+    sides = [
+        [s if p is None else p for p in side]
+        for side, s in zip(zip(*pairs, strict=True), (-np.inf, np.inf), strict=True)
+    ]
+    return side(sides[0]), side(sides[1])
+
+
+def side(values: Sequence[Any]) -> Any:
+    tensors = any(isinstance(v, Tensor) for v in values)
+    return as_tensor([floating(v) for v in values]) if tensors else np.array(values, dtype=float)
+
+
+def _slope(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """The gradient of a function to a number."""
+    value, pull = vjp(f, x)
+    found: Tensor = pull(ones_like(value))[0]
+    return found
+
+
+class Program(Problem):
+    """A function to minimise, with constraints."""
+
+    def __init__(self, where: str, fun: Any, x0: Any, args: Any, rows: Sequence[Rows] = (), source: Any = None) -> None:
+        self.rows, own = list(rows), arguments(args)
+        self._own = len(own)
+        every = (*own, *[(r.args, r.lower, r.upper) for r in self.rows])
+        super().__init__(where, fun, x0, every, flat=True, source=source)
+        if self.rows:
+            self.given.find_reads(where, self._everything, self.start, fun=(source or fun, *[r.fun for r in rows]))
+
+    def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
+        """What a function of the unknowns and ``args=`` returns."""
+        return self.given.call(lambda x, *args: fun(x, *args[: self._own]), (x,), parameters)
+
+    def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
+        """The value, a number."""
+        found = super().__call__(x, *parameters)
+        if found.numel() != 1:
+            raise ValueError(
+                errors.message(
+                    f"{self.where}: the function to minimise must return a number",
+                    found=errors.describe(found),
+                    do="end it with a sum or a mean",
+                )
+            )
+        return reshape(found, ())
+
+    def parts(self, x: Tensor, *parameters: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """For each constraint its values, and their lower and upper bounds."""
+        trees = self.given.filled(parameters)[self._own :]
+        found = []
+        with self.given.reading(parameters):
+            for row, (args, lower, upper) in zip(self.rows, trees, strict=True):
+                value = reshape(value_of(row.fun, self.where, row.fun(x, *args)), (-1,))
+                sides = [expand(floating(side), value.shape) for side in (lower, upper)]
+                found.append((value, sides[0], sides[1]))
+        return found
+
+    def constraints(self, x: Tensor, *parameters: Any) -> tuple[Tensor, Tensor, Tensor]:
+        """The values of all rows, and their bounds."""
+        values, lower, upper = zip(*self.parts(x, *parameters), strict=True)
+        return cat(values), cat(lower), cat(upper)
+
+    def _everything(self, x: Tensor, *parameters: Any) -> Tensor:
+        values, lower, upper = self.constraints(x, *parameters)
+        sides = choose(np.isfinite(lower), lower, 0).sum() + choose(np.isfinite(upper), upper, 0).sum()
+        return self(x, *parameters) + values.sum() + sides
+
+    def slope(self, x: Tensor, *parameters: Any) -> Tensor:
+        """The gradient of the function to minimise."""
+        return _slope(lambda y: self(y, *parameters), x)
+
+    # The equation ------------------------------------------------------------------------------------------------
+
+    def residual(self, z: Tensor, _: Tensor, *parameters: Any) -> Tensor:
+        """The conditions of a stationary point, for the unknowns and the multipliers."""
+        if not self.rows:
+            return self.slope(z, *parameters)
+        x, m = z[: self.shape[0]], z[self.shape[0] :]
+
+        def lagrangian(y: Tensor) -> Tensor:
+            return self(y, *parameters) - (m * self.constraints(y, *parameters)[0]).sum()
+
+        values, lower, upper = self.constraints(x, *parameters)
+        active = choose((m != 0) | (lower == upper), values - choose((m > 0) | (lower == upper), lower, upper), m)  # type: ignore[comparison-overlap]
+        return cat([_slope(lagrangian, x), active])
+
+    def completed(self, x: Array, parameters: Sequence[Any]) -> Array:
+        """The unknowns with their multipliers, zero where a row is not active."""
+        if not self.rows:
+            return x
+        values, lower, upper = self.at(x, parameters)
+        with no_grad():
+            slope = array_of(self.slope(wrap(x), *parameters))
+            matrix = array_of(jacfwd(lambda y: self.constraints(y, *parameters)[0])(wrap(x)))
+        gaps = np.minimum(np.abs(values - lower), np.abs(upper - values))
+        nearer = np.where(values - lower <= upper - values, lower, upper)
+        active = gaps <= _NEAR * (1 + np.abs(np.where(np.isfinite(nearer), nearer, 0)))
+        equal, m = lower == upper, np.zeros(values.size)
+        for _ in range(values.size + 1):
+            m[:] = 0.0
+            m[active] = np.linalg.lstsq(matrix[active].T, slope, rcond=None)[0]
+            away = np.where(nearer == lower, m, -m) < gaps  # a multiplier of the wrong sign, or a bound not reached
+            if not (active & away & ~equal).any():
+                break
+            active &= equal | ~away
+        return np.concatenate([x, m])
+
+    def at(self, x: Array, parameters: Sequence[Any]) -> list[Array]:
+        with no_grad():
+            return [array_of(v) for v in self.constraints(wrap(np.array(x)), *parameters)]
+
+    def equation(self, run: Callable[..., Array]) -> Implicit:
+        """The conditions as an equation, which refuses derivatives where a bound is reached without a force."""
+        return Optimality(self, run)
+
+
+class Optimality(Implicit):
+    """The conditions of a minimum; its solution has a derivative where each row is active or inactive for sure."""
+
+    def __init__(self, program: Program, run: Callable[..., Array]) -> None:
+        super().__init__(program.where, program.residual, run, program.pattern)
+        self.program = program
+
+    def _factorise(self, x: Tensor, inputs: Sequence[Any]) -> Any:
+        program = self.program
+        if program.rows:
+            n = program.shape[0]
+            z, parameters = array_of(x), [p.detach() for p in inputs[1:]]
+            values, lower, upper = program.at(z[:n], parameters)
+            with no_grad():
+                size = float(np.max(np.abs(array_of(program.slope(wrap(z[:n]), *parameters))), initial=0.0))
+            gaps = np.minimum(np.abs(values - lower), np.abs(upper - values)) / (1 + np.abs(values))
+            weak = (gaps <= _NOTHING) & (np.abs(z[n:]) <= _NOTHING * (1 + size)) & (lower != upper)
+            if weak.any():
+                raise RuntimeError(self._weak(int(np.argmax(weak)), parameters))
+        return super()._factorise(x, inputs)
+
+    def _weak(self, number: int, parameters: Sequence[Any]) -> str:
+        return errors.message(
+            f"{self.where}: row {number} of the bounds and constraints is reached, but has no multiplier: on one side "
+            "of it the minimum follows the bound and on the other it does not, so there is no derivative",
+            do="leave the bound out, or move it",
+        )

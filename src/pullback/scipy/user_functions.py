@@ -1,0 +1,373 @@
+"""The functions that a person hands to a solver: called with Tensors, and searched for tensors that they read.
+
+A function may read more than its arguments: a variable around it, a global, an attribute of ``self``. If such a tensor
+requires grad, the solution depends on it. `captured` runs the function once, recorded, and finds these tensors as the
+places where its graph begins, and those of running transforms by looking into the function. A solver makes them inputs
+of its node, and calls the function while they are `substituted` by the inputs that the node was given. One that cannot
+be found is an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import errors
+from ..autograd.grad_mode import enable_grad
+from ..autograd.node import AccumulateGrad, edge_of
+from ..tensor.modes import LEVELS, thread
+from ..tensor.nested import CONTAINERS, leaves, rebuild
+from ..tensor.overrides import TorchFunctionMode
+from ..tensor.tensor import Lifted, Tensor, wrap
+from .array_nodes import READ, as_tensor
+
+ON_FAILURE = ("raise", "nan")
+"""What a solver may do where SciPy finds no solution: raise an error, or give NaN."""
+
+_DEPTH = 4  # how far `captured` looks into containers and objects for the name of a tensor
+
+
+def name_of(fun: Any) -> str:
+    """The name of a function, or the names of several, for errors."""
+    if isinstance(fun, (tuple, list)):
+        return ", ".join(dict.fromkeys(map(name_of, fun)))
+    return str(getattr(fun, "__qualname__", None) or type(fun).__qualname__)
+
+
+def check_function(where: str, fun: Any, argument: str = "fun") -> None:
+    """TypeError for what cannot be called."""
+    if not callable(fun):
+        raise TypeError(errors.message(f"{where}: {argument}", expected="a function", found=errors.describe(fun)))
+
+
+def check_choice(where: str, name: str, value: Any, choices: Sequence[str]) -> None:
+    """ValueError for a setting that is not one of the choices."""
+    if value not in choices:
+        raise ValueError(
+            errors.message(f"{where}: {name}", expected=" or ".join(map(repr, choices)), found=repr(value))
+        )
+
+
+def arguments(args: Any) -> tuple[Any, ...]:
+    """``args=`` as a tuple, as SciPy takes it."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+def plain_setting(where: str, **settings: Any) -> list[Any]:
+    """Settings, with Tensors as arrays. TypeError for one that requires grad: the result does not depend on it."""
+    found = []
+    for name, value in settings.items():
+        if isinstance(value, Tensor):
+            if value.requires_grad or isinstance(value, Lifted):
+                raise TypeError(
+                    errors.message(
+                        f"{where}: {name} is a setting of the solver, and has no derivative",
+                        expected="a number or an array",
+                        found=f"{errors.describe(value)} that is differentiated",
+                        do=f"give {name}.detach()",
+                    )
+                )
+            value = value.item() if value.dim() == 0 else value._data
+        found.append(value)
+    return found
+
+
+def value_of(fun: Any, where: str, out: Any) -> Tensor:
+    """What a function returned, as a Tensor: lists of numbers and Tensors are stacked."""
+    if out is None:
+        raise TypeError(
+            errors.message(f"{where}: {name_of(fun)} must return a value", found="None", do="end it with a return")
+        )
+    return as_tensor(out)
+
+
+# Tensors that a function reads besides its arguments ------------------------------------------------------------------
+
+
+class Captured(NamedTuple):
+    """A tensor that a function reads, and how it is called there."""
+
+    name: str
+    tensor: Tensor
+
+
+def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) -> tuple[Tensor, ...]:
+    """The tensors besides its arguments that the result of ``call(*args)`` depends on and that are differentiated.
+
+    args: values at which it may be called; they are detached. fun: the person's function, if `call` is made of it.
+    A node takes these tensors as further inputs, and calls the function while they are `substituted` by what it got
+    for them. RuntimeError for a tensor whose place is not visible.
+    """
+    fun = call if fun is None else fun
+    if not thread.modes.grad_enabled and not LEVELS.n:
+        return ()
+    given = [example(a) for a in args]
+    found: dict[int, Captured] = {}
+    while True:
+        tensors = tuple([c.tensor for c in found.values()])
+        with enable_grad(), substituted(tensors, [example(as_tensor(t)) for t in tensors]):
+            start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
+            out = value_of(fun, where, call(*given))
+        new = [c for c in _visible(fun) if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
+        if out.requires_grad:
+            new += _tracked(where, fun, _beginnings(edge_of(out), start))
+        more = {id(c.tensor): c for c in new if id(c.tensor) not in found}
+        if not more:
+            break
+        found |= more
+    if out.requires_grad or isinstance(out, Lifted):
+        raise _not_visible(where, fun, "a tensor that is differentiated")
+    return tensors
+
+
+def _tracked(where: str, fun: Any, edges: list[tuple[Any, int]]) -> list[Captured]:
+    """The tensors at which a graph begins."""
+    seen = [(c, as_tensor(c.tensor)) for c in _visible(fun)]  # its value, if a solver around has put another for it
+    names = {_key(edge_of(t)): c for c, t in seen if t.requires_grad}
+    found = []
+    for node, number in edges:
+        if (node, number) in names:
+            found.append(names[node, number])
+        elif isinstance(node, AccumulateGrad):
+            found.append(Captured("a leaf", node.variable))
+        else:
+            raise _not_visible(where, fun, f"a tensor that requires grad, the result of {node.name()},")
+    return found
+
+
+def _not_visible(where: str, fun: Any, what: str) -> RuntimeError:
+    return RuntimeError(
+        errors.message(
+            f"{where}: {name_of(fun)} reads {what} in a way that is not visible from outside; its derivative would be "
+            "lost",
+            do="pass it in args=, or make it a variable, a global or an attribute that the function reads",
+        )
+    )
+
+
+class _Substitution(TorchFunctionMode):
+    """Operations take other tensors for those that a function reads."""
+
+    def __init__(self, by: dict[int, Tensor]) -> None:
+        self.by = by
+
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return function(*[self._of(a) for a in args], **{k: self._of(a) for k, a in (kwargs or {}).items()})
+
+    def _of(self, value: Any) -> Any:
+        """A value, with other tensors in it."""
+        if isinstance(value, CONTAINERS):
+            return rebuild(value, iter([self.by.get(id(leaf), leaf) for leaf in leaves(value)]))
+        return self.by.get(id(value), value)
+
+
+def _same(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
+    """Whether these are the numbers that a function reads anyway, and nothing is recorded."""
+    if thread.modes.grad_enabled:
+        return False
+    by = READ.by
+    return all(by.get(id(t), t)._data is v._data for t, v in zip(tensors, values, strict=True))
+
+
+@contextmanager
+def substituted(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> Iterator[None]:
+    """While it lasts, operations that take one of these tensors take its value in this sequence.
+
+    So a function that reads the tensors is a function of the values.
+    """
+    if _same(tensors, values):
+        yield
+        return
+    before = READ.by
+    by = {**before, **{id(t): v for t, v in zip(tensors, values, strict=True)}}
+    try:
+        READ.by = by
+        with _Substitution(by):
+            yield
+    finally:
+        READ.by = before
+
+
+class Given:
+    """What a person's functions get besides the unknowns: what is in ``args=``, and the tensors that they read.
+
+    theta: the Tensors in ``args=``, flat. reads: the tensors that were found by `find_reads`. inputs: both, in this
+    order, as a node takes them.
+    """
+
+    def __init__(self, args: Any = ()) -> None:
+        flat = list(leaves(args))
+        self._places = {i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)}
+        self.theta = [as_tensor(flat[i]) for i in sorted(self._places)]
+        self.reads: tuple[Tensor, ...] = ()
+        self._flat = [None if i in self._places else leaf for i, leaf in enumerate(flat)]
+        self._tree = rebuild(args, iter([None] * len(flat)))
+        self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The Tensors in ``args=``, and those that the functions read."""
+        return [*self.theta, *map(as_tensor, self.reads)]
+
+    def find_reads(self, where: str, call: Callable[..., Any], *head: Any, fun: Any = None) -> None:
+        """Add the tensors that ``call(*head, *theta)`` reads; see `captured`."""
+        before, self.reads = self.reads, ()
+        found = captured(where, call, *head, *self.theta, fun=fun)
+        self.reads = tuple({id(t): t for t in (*before, *found)}.values())
+
+    def filled(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
+        """``args=`` with these in place of its Tensors."""
+        if self._flat_tensors:
+            return tuple(inputs[: len(self.theta)])
+        parts: Iterator[Any] = iter(inputs)
+        return tuple(
+            rebuild(self._tree, iter([next(parts) if i in self._places else x for i, x in enumerate(self._flat)]))
+        )
+
+    def reading(self, inputs: Sequence[Any]) -> AbstractContextManager[None]:
+        """The context in which a function reads these values."""
+        return substituted(self.reads, inputs[len(self.theta) :])
+
+    def call(self, fun: Callable[..., Any], head: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """``fun(*head, *args)`` as a function of the `inputs`."""
+        return self.bound(fun, inputs)(*head)
+
+    def bound(self, fun: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+        """``fun(*head, *args)`` as a function of the head.
+
+        Made where nothing is recorded, it is for derivatives by the head alone.
+        """
+        args = self.filled(inputs)
+        if not self.reads or _same(self.reads, inputs[len(self.theta) :]):
+            return lambda *head: fun(*head, *args)
+
+        def call(*head: Any) -> Any:
+            with self.reading(inputs):
+                return fun(*head, *args)
+
+        return call
+
+
+def example(value: Any) -> Any:
+    """A tensor of this shape and dtype that is in no graph and in no transform, with its value where there is one."""
+    if not isinstance(value, Tensor):
+        return value
+    t, shape = value, value.shape
+    while isinstance(t, Lifted):
+        level, held = t._data.level, t._data.inside
+        if held is None:
+            break
+        varies = getattr(level, "varies", None)
+        t = level.value(t)[0] if varies is not None and varies(t) else held
+    if isinstance(t, Lifted) or t.shape != shape:
+        return wrap(np.ones(tuple(shape), value._data.dtype))
+    return wrap(t._data)
+
+
+def _key(edge: Any) -> tuple[Any, int]:
+    return edge[0], edge[1]
+
+
+def _beginnings(root: Any, start: int) -> list[tuple[Any, int]]:
+    """The edges that lead from nodes made since `start` to leaves, and to nodes made before."""
+    found: dict[tuple[Any, int], None] = {}
+    seen, waiting = set(), [root]
+    while waiting:
+        edge = waiting.pop()
+        node = edge[0]
+        if isinstance(node, AccumulateGrad) or node._sequence_nr() < start:
+            found[_key(edge)] = None
+        elif node not in seen:
+            seen.add(node)
+            waiting += [e for e in node._edges if e is not None]
+    return list(found)
+
+
+def _visible(fun: Any) -> Iterator[Captured]:
+    """The tensors that a function's variables, globals, attributes and bound arguments hold, with their names."""
+    seen: set[int] = set()
+    for name, value in _variables(fun):
+        yield from _within(name, value, seen, _DEPTH)
+
+
+def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(fun, (tuple, list)):
+        for one in fun:
+            yield from _variables(one)
+        return
+    if isinstance(fun, functools.partial):
+        yield from ((f"argument {i} of partial", a) for i, a in enumerate(fun.args))
+        yield from fun.keywords.items()
+        yield from _variables(fun.func)
+        return
+    if inspect.ismethod(fun):
+        yield "self", fun.__self__
+        fun = fun.__func__
+    elif not isinstance(fun, types.FunctionType):
+        yield type(fun).__name__, fun
+        fun = vars(type(fun)).get("__call__")
+    fun = inspect.unwrap(fun) if callable(fun) else fun
+    if isinstance(fun, types.FunctionType):
+        yield from zip(fun.__code__.co_freevars, _cells(fun.__closure__ or ()), strict=True)
+        yield from ((n, fun.__globals__[n]) for n in _names(fun.__code__) if n in fun.__globals__)
+        yield from zip(_defaulted(fun), fun.__defaults__ or (), strict=True)
+        yield from (fun.__kwdefaults__ or {}).items()
+
+
+def _defaulted(fun: types.FunctionType) -> Sequence[str]:
+    code = fun.__code__
+    return code.co_varnames[: code.co_argcount][code.co_argcount - len(fun.__defaults__ or ()) :]
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The names that code, and the functions defined in it, look up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _cells(cells: Sequence[Any]) -> Iterator[Any]:
+    for cell in cells:
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not assigned yet
+            yield None
+
+
+def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[Captured]:
+    """The tensors in a value, by the expressions that lead to them."""
+    if isinstance(value, Tensor):
+        yield Captured(name, value)
+        return
+    if depth == 0 or id(value) in seen or isinstance(value, (str, bytes, int, float, types.ModuleType)):
+        return
+    seen.add(id(value))
+    if isinstance(value, dict):
+        parts = [(f"{name}[{k!r}]", v) for k, v in value.items()]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        parts = [(f"{name}[{i}]", v) for i, v in enumerate(value)]
+    elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+        parts = [(n, v) for n, v in _variables(value)]
+    else:
+        held = {**dict(_slots(value)), **getattr(value, "__dict__", {})}
+        parts = [(f"{name}.{k}", v) for k, v in held.items()]
+    for part, inner in parts:
+        yield from _within(part, inner, seen, depth - 1)
+
+
+def _slots(value: Any) -> Iterator[tuple[str, Any]]:
+    """What an object holds in slots, by the slots themselves: a property of that name may raise."""
+    for cls in type(value).__mro__:
+        for name, slot in vars(cls).items():
+            if isinstance(slot, types.MemberDescriptorType):
+                try:
+                    yield name, slot.__get__(value)
+                except AttributeError:  # not assigned yet
+                    yield name, None

@@ -1,0 +1,1 @@
+"""Tests of `pullback.scipy`: values, derivatives in every mode, bad input."""

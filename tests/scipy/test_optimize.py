@@ -1,0 +1,464 @@
+"""`pullback.scipy.optimize`: SciPy's values, derivatives in every mode and order, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.optimize
+
+import pullback
+from pullback import func
+from pullback.autograd import gradcheck, gradgradcheck
+from pullback.scipy import optimize
+
+F64 = pullback.float64
+# A solver stops at its tolerance, so the finite differences of its results need steps that are large beside it.
+STEPS: dict[str, Any] = {"eps": 1e-3, "atol": 1e-3}
+TIGHT = {"ftol": 1e-15, "xtol": 1e-15, "gtol": 1e-15}
+
+
+def leaf(*values: Any) -> pullback.Tensor:
+    return pullback.tensor(values if len(values) > 1 else values[0], dtype=F64, requires_grad=True)
+
+
+def pair(x: Any, a: Any, b: Any) -> Any:
+    return [x[0] ** 2 + b * x[1] - a[0], x[1] ** 3 + x[0] * b - a[1]]
+
+
+def rosenbrock(x: Any, a: Any, b: Any) -> Any:
+    return ((1 - x[:-1] * a[0]) ** 2 + a[1] * (x[1:] - x[:-1] ** 2) ** 2).sum() + b * (x**2).sum()
+
+
+def cubic(x: Any, a: Any, b: Any) -> Any:
+    return x**3 + b * x - a[0] - a[1]
+
+
+T = pullback.linspace(0, 2, 6, dtype=F64)
+NOISE = pullback.tensor([0.03, -0.05, 0.02, 0.04, -0.02, 0.01], dtype=F64)
+
+
+def residuals(x: Any, a: Any, b: Any) -> Any:
+    return x[0] * (-x[1] * T).exp() - a[1] * (-a[0] * T).exp() - b * NOISE
+
+
+def decay(t: Any, height: Any, rate: Any) -> Any:
+    return height * (-rate * t).exp()
+
+
+def fitted(a: Any, b: Any) -> Any:
+    return optimize.curve_fit(decay, T, a[1] * (-a[0] * T).exp() + b * NOISE, **TIGHT)
+
+
+def with_method(name: str, **options: Any) -> Callable[..., Any]:
+    return lambda a, b: optimize.minimize(rosenbrock, [0.5, 0.6], (a, b), method=name, options=options).x
+
+
+def scalar(method: str | None) -> Callable[..., Any]:
+    return lambda a, b: optimize.root_scalar(cubic, (a, b), method, [0, 10], x0=2.0, x1=3.0, xtol=1e-13).root
+
+
+def bracketed(name: str) -> Callable[..., Any]:
+    return lambda a, b: getattr(optimize, name)(cubic, 0, 10, (a, b))
+
+
+# Functions of a pair of numbers and of a number, all smooth at (1.1, 2.2), 0.3.
+SOLUTIONS: dict[str, Callable[..., Any]] = {
+    **{
+        f"root {m}": functools.partial(
+            lambda m, a, b: optimize.root(pair, [1.0, 1.0], (a, b), method=m, tol=1e-10).x, m
+        )
+        for m in ("hybr", "lm", "krylov", "df-sane")
+    },
+    "fsolve": lambda a, b: optimize.fsolve(pair, [1.0, 1.0], (a, b), xtol=1e-13),
+    "newton_krylov": lambda a, b: optimize.newton_krylov(
+        lambda x: pullback.stack(pair(x, a, b)), [1.0, 1.0], f_tol=1e-8
+    ),
+    "fixed_point": lambda a, b: optimize.fixed_point(lambda x, a, b: (a * x * b).cos(), [0.5, 0.5], (a, b), xtol=1e-13),
+    **{f"root_scalar {m}": scalar(m) for m in (None, "brentq", "toms748", "newton", "halley", "secant")},
+    **{name: bracketed(name) for name in ("brentq", "brenth", "ridder", "bisect")},
+    "newton": lambda a, b: optimize.newton(cubic, 2.0, args=(a, b), tol=1e-13),
+    "minimize BFGS": with_method("BFGS", gtol=1e-8),
+    "minimize CG": with_method("CG", gtol=1e-6),
+    "minimize L-BFGS-B": with_method("L-BFGS-B", gtol=1e-8, ftol=1e-16),
+    "minimize SLSQP": with_method("SLSQP", ftol=1e-16),
+    "minimize Newton-CG": with_method("Newton-CG", xtol=1e-10),
+    "minimize trust-ncg": with_method("trust-ncg", gtol=1e-8),
+    "minimize trust-exact": with_method("trust-exact", gtol=1e-8),
+    "minimize trust-constr": with_method("trust-constr", gtol=1e-8),
+    "minimize Nelder-Mead": with_method("Nelder-Mead", xatol=1e-9, fatol=1e-15, maxiter=2000),
+    "minimize Powell": with_method("Powell", xtol=1e-10, ftol=1e-15),
+    "minimize_scalar": lambda a, b: optimize.minimize_scalar(
+        lambda x, a, b: (x - a[0]) ** 2 * a[1] + b * x**4, args=(a, b)
+    ).x,
+    "least_squares": lambda a, b: optimize.least_squares(residuals, [1.0, 1.0], args=(a, b), **TIGHT).x,
+    "least_squares lm": lambda a, b: optimize.least_squares(residuals, [1.0, 1.0], method="lm", args=(a, b), **TIGHT).x,
+    **{
+        f"least_squares {loss}": functools.partial(
+            lambda loss, a, b: optimize.least_squares(
+                residuals, [1.0, 1.0], loss=loss, f_scale=0.01, args=(a, b), **TIGHT
+            ).x,
+            loss,
+        )
+        for loss in ("soft_l1", "cauchy", "arctan")
+    },
+    "curve_fit": lambda a, b: fitted(a, b)[0],
+    "curve_fit covariance": lambda a, b: fitted(a, b)[1] * 1e3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_derivatives_of_two_orders_in_both_modes(name: str) -> None:
+    inputs = leaf(1.1, 2.2), leaf(0.3)
+    assert gradcheck(SOLUTIONS[name], inputs, check_forward_ad=True, **STEPS)
+    assert gradgradcheck(SOLUTIONS[name], inputs, **STEPS)
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_transforms_agree_with_each_other(name: str) -> None:
+    a, b = leaf(1.1, 2.2).detach(), leaf(0.3).detach()
+
+    def total(a: Any) -> Any:
+        return SOLUTIONS[name](a, b).sum()
+
+    forward_over_reverse = func.hessian(total)(a)
+    reverse_over_reverse = func.jacrev(func.grad(total))(a)
+    np.testing.assert_allclose(forward_over_reverse.numpy(), reverse_over_reverse.numpy(), rtol=1e-6, atol=1e-8)
+    batch = pullback.stack([a, a * 1.1])
+    each = pullback.stack([func.grad(total)(row) for row in batch])
+    np.testing.assert_allclose(pullback.vmap(func.grad(total))(batch).numpy(), each.numpy(), rtol=1e-6, atol=1e-8)
+
+
+def test_parameters_that_are_numbers_or_integers_stay_what_they_are() -> None:
+    which = pullback.tensor([1, 0])
+
+    def root(a: Any) -> Any:
+        def fun(x: Any, a: Any, which: Any, power: int, name: dict[str, str]) -> Any:
+            assert (which.dtype, type(power), name) == (pullback.int64, int, {"as": "given"})
+            return x**power - a[which]
+
+        return optimize.root(fun, [1.0, 1.0], args=(a, which, 2, {"as": "given"}), tol=1e-12).x
+
+    gradcheck(root, leaf(4.0, 9.0), check_forward_ad=True)
+    gradgradcheck(root, leaf(4.0, 9.0))
+
+
+@pytest.mark.parametrize("name", ["root hybr", "brentq", "minimize BFGS", "least_squares", "curve_fit", "fixed_point"])
+def test_what_a_function_reads_has_the_derivative_of_an_argument(name: str) -> None:
+    """Free variables, one of them the result of an operation on another; attributes; under transforms as well."""
+    a, b = leaf(1.1, 2.2), leaf(0.3)
+    expected = pullback.autograd.grad(SOLUTIONS[name](a, b).sum(), (a, b))
+
+    def closed(a: Any, b: Any) -> Any:
+        c = b * 2.0  # depends on b, which is read as well
+
+        class Holder:
+            half = c / 2
+
+        held = {
+            "root hybr": lambda: optimize.root(lambda x: pair(x, a, c - b), [1.0, 1.0], tol=1e-12).x,
+            "brentq": lambda: optimize.brentq(lambda x: cubic(x, a, Holder.half), 0, 10),
+            "minimize BFGS": lambda: (
+                optimize.minimize(lambda x: rosenbrock(x, a, c - b), [0.5, 0.6], options={"gtol": 1e-8}).x
+            ),
+            "least_squares": lambda: optimize.least_squares(lambda x: residuals(x, a, c - b), [1.0, 1.0], **TIGHT).x,
+            "curve_fit": lambda: optimize.curve_fit(
+                lambda t, h, r: decay(t, h, r) - a[1] * (-a[0] * T).exp() - (c - b) * NOISE, T, 0 * T, **TIGHT
+            )[0],
+            "fixed_point": lambda: optimize.fixed_point(lambda x: (a * x * (c - b)).cos(), [0.5, 0.5], xtol=1e-13),
+        }
+        return held[name]().sum()
+
+    for found, right in zip(pullback.autograd.grad(closed(a, b), (a, b)), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), right.numpy(), rtol=1e-6)
+    tangent = pullback.tensor([0.5, -1.0], dtype=F64)
+    pushed = func.jvp(lambda a: closed(a, b.detach()), (a.detach(),), (tangent,))[1]
+    np.testing.assert_allclose(pushed.item(), (expected[0] * tangent).sum().item(), rtol=1e-6)
+    rows = pullback.vmap(lambda a: closed(a, b.detach()))(a.detach()[None] * pullback.tensor([[1.0], [1.1]]))
+    assert rows[0].item() == pytest.approx(closed(a, b).item(), rel=1e-9)
+
+
+def test_a_solver_within_the_function_of_a_solver() -> None:
+    """The inner one runs where SciPy is handed a Jacobian, in a transform that records nothing."""
+
+    def inner(x: Any, b: Any) -> Any:
+        return optimize.root(lambda y, x: y**3 + b * y - x, x.detach(), (x,), tol=1e-13).x
+
+    def outer(a: Any, b: Any) -> Any:
+        return optimize.least_squares(lambda x, a: inner(x, b) - a, [1.0, 1.0], args=(a,), **TIGHT).x
+
+    a, b = leaf(0.5, 0.8), leaf(0.3)
+    np.testing.assert_allclose(outer(a, b).detach().numpy(), (a**3 + b * a).detach().numpy(), rtol=1e-8)
+    for found, right in zip(
+        pullback.autograd.grad(outer(a, b).sum(), (a, b)),
+        pullback.autograd.grad((a**3 + b * a).sum(), (a, b)),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found.numpy(), right.numpy(), rtol=1e-6)
+
+
+def test_a_tensor_that_cannot_be_seen_is_an_error() -> None:
+    hidden = iter([leaf(2.0) * 1.0] * 10)
+    with pytest.raises(RuntimeError, match="not visible from outside"):
+        optimize.root(lambda x: x**2 - next(hidden), 1.0)
+
+
+def test_results_are_those_of_scipy() -> None:
+    found = optimize.root(lambda x, a, b: pullback.stack(pair(x, a, b)), [1.0, 1.0], (leaf(1.1, 2.2), 0.3))
+    plain = scipy.optimize.root(
+        lambda x: np.array([x[0] ** 2 + 0.3 * x[1] - 1.1, x[1] ** 3 + x[0] * 0.3 - 2.2]), [1.0, 1.0]
+    )
+    assert type(found) is type(plain)
+    np.testing.assert_allclose(found.x.detach().numpy(), plain.x, rtol=1e-9)
+    assert (found.success, found.message) == (plain.success, plain.message)
+    assert found.fun.requires_grad
+    assert isinstance(found.fjac, pullback.Tensor)
+    assert 0 <= found.gradient_error < 1e-8
+    x = np.linspace(0, 2, 9)
+    y = 2 * np.exp(-1.3 * x) + 0.02 * np.cos(20 * x)
+    sigma = 1 + 0.1 * x
+    for weights in (None, sigma, np.diag(sigma**2) + 0.01):
+        for absolute in (False, True):
+            ours = optimize.curve_fit(decay, x, y, sigma=weights, absolute_sigma=absolute)
+            right = scipy.optimize.curve_fit(
+                lambda t, h, r: h * np.exp(-r * t), x, y, sigma=weights, absolute_sigma=absolute
+            )
+            np.testing.assert_allclose(ours[0].numpy(), right[0], rtol=1e-6)
+            np.testing.assert_allclose(ours[1].numpy(), right[1], rtol=1e-4)
+    popt, pcov, info, message, code = optimize.curve_fit(decay, x, y, full_output=True)
+    assert (tuple(popt.shape), tuple(pcov.shape), code in (1, 2, 3, 4)) == ((2,), (2, 2), True)
+    assert isinstance(message, str)
+    assert "nfev" in info
+
+
+def test_a_tighter_tolerance_has_a_smaller_gradient_error() -> None:
+    a, b = leaf(1.1, 2.2), leaf(0.3)
+    errors = [
+        optimize.minimize(rosenbrock, [0.5, 0.6], (a, b), options={"gtol": g}).gradient_error for g in (1e-2, 1e-9)
+    ]
+    assert errors[0] > 1e-5 > 1e-8 > errors[1]
+
+
+# Bounds and constraints -----------------------------------------------------------------------------------------------
+
+
+def away(x: Any, a: Any) -> Any:
+    return ((x - a) ** 2).sum() + 0.1 * (x**4).sum()
+
+
+def boxed(a: Any, b: Any) -> Any:
+    rules = [{"type": "eq", "fun": lambda x, b: x.sum() - 5 * b, "args": (b,)}]
+    return optimize.minimize(away, [0.1, 0.1], (a,), bounds=[(0, b), (0, 3)], constraints=rules, tol=1e-14).x
+
+
+def curved(a: Any, b: Any) -> Any:
+    rules = [
+        scipy.optimize.NonlinearConstraint(lambda x: (x**2).sum() * b, -np.inf, 1.0),
+        scipy.optimize.LinearConstraint([[1.0, -1.0]], -3.0, 3.0),
+    ]
+    options = {"gtol": 1e-12, "xtol": 1e-14}
+    return optimize.minimize(away, [0.1, 0.1], (a,), method="trust-constr", constraints=rules, options=options).x
+
+
+def at_bounds(a: Any, b: Any) -> Any:
+    return optimize.minimize(away, [0.1, 0.1], (a,), bounds=scipy.optimize.Bounds([0, 0], [5, 1.0]), tol=1e-14).x * b
+
+
+def in_a_box(a: Any, b: Any) -> Any:
+    upper = pullback.stack([b + 9, b])
+    found = optimize.least_squares(residuals, [1.0, 0.1], bounds=(-np.inf, upper), args=(a, b), **TIGHT)
+    return found.x
+
+
+CONSTRAINED = {"equality and bounds": boxed, "curve": curved, "bounds": at_bounds, "least squares": in_a_box}
+
+
+@pytest.mark.parametrize("name", CONSTRAINED)
+def test_active_constraints_hold_the_minimum_and_move_it(name: str) -> None:
+    # the interior point method stops within 1e-8 of a constraint
+    inputs = leaf(1.1, 2.2), leaf(0.3)
+    assert gradcheck(CONSTRAINED[name], inputs, check_forward_ad=True, **STEPS)
+    assert gradgradcheck(CONSTRAINED[name], inputs, eps=1e-3, atol=5e-3)
+
+
+def test_a_bound_that_is_reached_without_a_force_is_refused() -> None:
+    a = leaf(1.0, 3.0)
+    found = optimize.minimize(lambda x, a: ((x - a) ** 2).sum(), [0.1, 0.1], (a,), bounds=[(0, 1), (0, 5)])
+    with pytest.raises(RuntimeError, match="reached, but has no multiplier"):
+        found.x.sum().backward()
+    assert a.grad is None
+
+
+# Failures and bad input -----------------------------------------------------------------------------------------------
+
+
+def test_without_convergence_there_is_no_gradient() -> None:
+    a = leaf(1.0)
+    with pytest.raises(RuntimeError, match="not making good progress"):
+        optimize.root(lambda x, a: x**2 + a, [1.0], (a,))
+    x = optimize.root(lambda x, a: x**2 + a, [1.0], (a,), on_failure="nan").x
+    x.sum().backward()
+    assert np.isnan(x.item())
+    assert np.isnan(a.grad.item())
+    with pytest.raises(RuntimeError, match="Maximum number of iterations"):
+        optimize.minimize(rosenbrock, [0.5, 0.6], (leaf(1.1, 2.2), 0.3), options={"maxiter": 1})
+    with pytest.raises(RuntimeError, match="Failed to converge"):
+        optimize.fixed_point(lambda x, a: 3 * x + a, 1.0, (a,), method="iteration", maxiter=5)
+    with pytest.raises(ValueError, match="on_failure"):
+        optimize.root(lambda x: x, 1.0, on_failure="ignore")
+
+
+def test_a_singular_jacobian_is_named() -> None:
+    a = leaf(0.0)
+    x = optimize.root(lambda x, a: pullback.stack([x[0] + x[1] - a, 2 * x[0] + 2 * x[1] - 2 * a]), [0.0, 0.0], (a,)).x
+    with pytest.raises(RuntimeError, match="Jacobian at the solution is singular"):
+        x.sum().backward()
+    flat = optimize.minimize(lambda x, a: (x[0] - a) ** 2 + 0 * x[1], [0.0, 0.0], (leaf(1.0),))
+    with pytest.raises(RuntimeError, match="singular"):
+        flat.x.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: optimize.root(lambda x: x - 1, 0.0, tol=t), "tol is a setting of the solver"),
+        (lambda t: optimize.brentq(lambda x: x - 1, 0, t), "b is a setting of the solver"),
+        (lambda t: optimize.least_squares(lambda x: x - 1, [0.0], ftol=t), "ftol is a setting"),
+        (lambda t: optimize.root(3, 0.0), "expected a function"),
+        (lambda t: optimize.root(lambda x: None, 0.0), "must return a value"),
+        (lambda t: optimize.minimize(lambda x: 3 * x, [t.detach(), 2.0]), "must return a number"),
+        (lambda t: optimize.least_squares(lambda x: x - 1, [0.0], loss=lambda z: z), "loss"),
+    ],
+)
+def test_bad_input_is_an_error_that_says_what_to_do(call: Callable[..., Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError, NotImplementedError), match=message):
+        call(leaf(1.0))
+
+
+@pytest.mark.parametrize(
+    ("ours", "scipys"),
+    [
+        (lambda: optimize.brentq(lambda x: x + 3, 0, 1), lambda: scipy.optimize.brentq(lambda x: x + 3, 0, 1)),
+        (
+            lambda: optimize.root(lambda x: x, 1.0, method="no"),
+            lambda: scipy.optimize.root(lambda x: x, 1.0, method="no"),
+        ),
+        (
+            lambda: optimize.minimize(lambda x: x.sum(), [1.0], method="no"),
+            lambda: scipy.optimize.minimize(np.sum, [1.0], method="no"),
+        ),
+        (
+            lambda: optimize.least_squares(lambda x: x, [2.0], bounds=(0.0, 1.0)),
+            lambda: scipy.optimize.least_squares(lambda x: x, [2.0], bounds=(0.0, 1.0)),
+        ),
+        (
+            lambda: optimize.curve_fit(decay, [0.0, 1.0], [1.0, np.nan]),
+            lambda: scipy.optimize.curve_fit(lambda t, a, b: a * t + b, [0.0, 1.0], [1.0, np.nan]),
+        ),
+    ],
+)
+def test_scipys_own_errors_come_through(ours: Callable[..., Any], scipys: Callable[..., Any]) -> None:
+    with pytest.raises(Exception) as right:  # noqa: PT011 - whichever SciPy raises
+        scipys()
+    with pytest.raises(type(right.value)) as found:
+        ours()
+    assert str(found.value) == str(right.value)
+
+
+def test_integers_float32_and_plain_arguments() -> None:
+    assert optimize.root(lambda x: x**2 - 4, 1).x.item() == pytest.approx(2.0)
+    a = pullback.tensor(4.0, requires_grad=True)
+    optimize.root(lambda x, a: x**2 - a, pullback.tensor(1), (a,)).x.backward()
+    assert a.grad.dtype == pullback.float32
+    assert a.grad.item() == pytest.approx(0.25)
+    settings = {"powers": [2, 3]}
+    assert optimize.root(lambda x, s: x ** s["powers"][1] - 8, 1.0, (settings,)).x.item() == pytest.approx(2.0)
+
+
+def test_properties_of_what_a_function_reads_are_not_asked() -> None:
+    class Slots:
+        __slots__ = ("a", "n", "unset")
+
+    class Guarded(Slots):
+        @property
+        def n(self) -> int:
+            raise RuntimeError
+
+    held = Guarded()
+    held.a = leaf(4.0) * 1
+    (g,) = pullback.autograd.grad(optimize.root(lambda x: x**2 - held.a, [1.0]).x.sum(), held.a)
+    assert g.item() == pytest.approx(0.25)
+
+
+def test_own_jacobians_and_callbacks_are_used() -> None:
+    seen: list[str] = []
+
+    def jac(x: Any, a: Any) -> Any:
+        seen.append("jac")
+        return (2 * x)[None]
+
+    a = leaf(4.0)
+    x = optimize.root(lambda x, a: x**2 - a, [1.0], (a,), jac=jac).x
+    both = optimize.root(lambda x, a: (x**2 - a, (2 * x)[None]), [1.0], (a,), jac=True).x
+    (x + both).sum().backward()
+    assert a.grad.item() == pytest.approx(0.5)
+    optimize.minimize(lambda x: (x**2).sum(), [1.0, 2.0], callback=lambda x: seen.append("step"))
+    assert {"jac", "step"} <= set(seen)
+
+
+@pytest.mark.parametrize("name", ["root", "minimize"])
+def test_progress_is_shown_on_the_error_stream(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    solve = {
+        "root": lambda: optimize.root(lambda x: x**2 - 4, 1.0, progress=True),
+        "minimize": lambda: optimize.minimize(lambda x: (x**2).sum(), [1.0, 2.0], progress=True),
+    }[name]
+    solve()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert name in err
+
+
+def test_a_large_system_has_a_sparse_jacobian() -> None:
+    n = 900
+
+    def diffusion(x: Any, k: Any) -> Any:
+        u = np.pad(x, 1)
+        return (u[2:] - 2 * u[1:-1] + u[:-2]) * (n + 1) ** 2 - k * u[1:-1] ** 3 + 10.0
+
+    k = leaf(1.0)
+    options = {"fatol": 1e-6}
+    found = optimize.root(diffusion, np.zeros(n), (k,), method="krylov", options=options)
+    found.x.sum().backward()
+    step = 1e-3
+    up, down = (
+        optimize.root(diffusion, np.zeros(n), (1 + s,), method="krylov", options=options).x for s in (step, -step)
+    )
+    assert k.grad.item() == pytest.approx((up - down).sum().item() / (2 * step), rel=1e-3)
+
+
+def test_a_compiled_function_leaves_a_solver_to_the_plain_one() -> None:
+    def solved(a: Any) -> Any:
+        return optimize.root(lambda x, a: x**2 - a, [1.0, 1.0], (a * 2,)).x * 3
+
+    a = leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="fallback=True"):
+        pullback.compile(solved)(a)
+    with pytest.warns(UserWarning, match="traced"):
+        found = pullback.compile(solved, fallback=True)(a)
+    found.sum().backward()
+    np.testing.assert_allclose(found.detach().numpy(), 3 * np.sqrt([2.0, 4.0]), rtol=1e-9)
+    np.testing.assert_allclose(a.grad.numpy(), 3 / np.sqrt([2.0, 4.0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("linprog", "jumps from corner"), ("milp", "integers"), ("leastsq", "autograd.Function"), ("nonsense", "no attr")],
+)
+def test_what_is_not_here_says_why(name: str, message: str) -> None:
+    with pytest.raises(AttributeError, match=message):
+        getattr(optimize, name)
+    assert "root" in dir(optimize)
+    assert optimize.Bounds is scipy.optimize.Bounds

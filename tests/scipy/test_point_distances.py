@@ -1,0 +1,104 @@
+"""`pullback.scipy.spatial.distance` against SciPy, and its derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.spatial.distance as theirs
+
+import pullback
+from pullback.scipy import spatial
+from pullback.scipy.spatial import distance as ours
+
+from .grid_checks import check_derivatives, numbers, same, same_signatures
+
+U, V, W = numbers(4, low=0.2), numbers(4, low=0.2, seed=1), numbers(4, low=0.2, seed=2)
+A, B = numbers(6, 3, low=0.2), numbers(5, 3, low=0.2)
+WEIGHTED = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "braycurtis", "canberra", "cosine", "correlation")
+METRICS = (*WEIGHTED, "jensenshannon", "mahalanobis", "minkowski", "seuclidean")
+
+
+def test_arguments_are_scipys() -> None:
+    same_signatures(ours, theirs)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weighted_distances(name: str) -> None:
+    for w in (None, W):
+        same(getattr(ours, name)(U, V, w), getattr(theirs, name)(U, V, w))
+    check_derivatives(getattr(ours, name), U, V, W)
+
+
+@pytest.mark.parametrize("p", [1, 1.5, 2, 3, np.inf])
+def test_minkowski(p: Any) -> None:
+    for w in (None, W):
+        same(ours.minkowski(U, V, p, w), theirs.minkowski(U, V, p, w))
+    check_derivatives(lambda u, v: ours.minkowski(u, v, p), U, V)
+    check_derivatives(ours.minkowski, U, V, np.array(2.5), W)
+
+
+def test_distances_with_settings() -> None:
+    m = numbers(4, 4)
+    m = m @ m.T
+    same(ours.mahalanobis(U, V, m), theirs.mahalanobis(U, V, m))
+    same(ours.seuclidean(U, V, W), theirs.seuclidean(U, V, W))
+    for base in (None, 2.0):
+        same(ours.jensenshannon(U, V, base), theirs.jensenshannon(U, V, base))
+    zero = np.array([0.0, 1.0, 2.0, 0.0])
+    same(ours.jensenshannon(zero, V), theirs.jensenshannon(zero, V))
+    check_derivatives(ours.mahalanobis, U, V, m)
+    check_derivatives(ours.seuclidean, U, V, W)
+    check_derivatives(ours.jensenshannon, U, V)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_sets_of_points(metric: str) -> None:
+    same(ours.cdist(A, B, metric), theirs.cdist(A, B, metric), 1e-10)
+    same(ours.pdist(A, metric), theirs.pdist(A, metric), 1e-10)
+    if metric in WEIGHTED:
+        same(ours.cdist(A, B, metric, w=W[:3]), theirs.cdist(A, B, metric, w=W[:3]), 1e-10)
+    check_derivatives(lambda a, b: ours.cdist(a, b, metric), A[:4], B[:4])
+    check_derivatives(lambda a: ours.pdist(a, metric), A[:5])
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_no_nan_at_zero_distance(metric: str) -> None:
+    x = pullback.tensor(A, requires_grad=True)
+    d = ours.cdist(x, x, metric)
+    d.sum().backward(create_graph=True)
+    assert np.isfinite(x.grad.detach().numpy()).all()
+    (second,) = pullback.autograd.grad(x.grad.sum(), x)
+    assert np.isfinite(second.numpy()).all()
+
+
+def test_zero_distance_has_a_zero_gradient() -> None:
+    x = pullback.tensor(A, requires_grad=True)
+    ours.cdist(x, A).diagonal().sum().backward()
+    assert not x.grad.numpy().any()
+
+
+def test_square_and_condensed() -> None:
+    x = theirs.pdist(A)
+    same(ours.squareform(x), theirs.squareform(x))
+    same(ours.squareform(theirs.squareform(x)), x)
+    check_derivatives(ours.squareform, x)
+    with pytest.raises(ValueError, match="Incompatible vector size"):
+        ours.squareform(x[:4])
+
+
+def test_bad_input_and_refusals() -> None:
+    with pytest.raises(ValueError, match="same number of columns"):
+        ours.cdist(A, B[:, :2])
+    with pytest.raises(NotImplementedError, match="'hamming' has no derivatives"):
+        ours.cdist(A, B, "hamming")
+    with pytest.raises(TypeError, match="out="):
+        ours.pdist(A, out=np.zeros(15))
+    with pytest.raises(ValueError, match="1-D"):
+        ours.euclidean(A, B)
+    with pytest.raises(AttributeError, match="compares booleans"):
+        ours.jaccard  # noqa: B018 - the access raises
+    with pytest.raises(AttributeError, match="numbers of points"):
+        spatial.KDTree  # noqa: B018
+    same(ours.cdist(pullback.tensor([[1, 2]]), [[4, 6]]), theirs.cdist([[1, 2]], [[4, 6]]))

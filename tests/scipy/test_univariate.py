@@ -1,0 +1,328 @@
+"""Distributions of one variable against SciPy, in every mode, outside of the support, and with bad input."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import pullback
+from pullback.autograd import grad, gradcheck, gradgradcheck
+from pullback.scipy import stats
+from pullback.scipy.stats.continuous import DISTRIBUTIONS as CONTINUOUS
+from pullback.scipy.stats.discrete import DISTRIBUTIONS as DISCRETE
+
+SHAPES: dict[str, tuple[float, ...]] = {
+    "t": (3.5,), "gamma": (2.3,), "chi2": (3.1,), "invgamma": (5.2,), "nakagami": (1.7,), "beta": (2.2, 1.4),
+    "f": (3.3, 6.6), "exponnorm": (1.3,), "lognorm": (0.8,), "invgauss": (0.9,), "weibull_min": (1.7,),
+    "weibull_max": (1.7,), "pareto": (3.1,), "genpareto": (0.2,), "genextreme": (-0.2,), "fisk": (3.2,),
+    "burr12": (2.2, 1.9), "triang": (0.4,), "truncnorm": (-1.1, 1.7), "skewnorm": (1.4,), "vonmises": (1.6,),
+    "lomax": (3.1,), "powerlaw": (1.7,), "invweibull": (3.4,), "chi": (2.6,),
+    "bernoulli": (0.3,), "betabinom": (7, 2.1, 1.3), "binom": (9, 0.35), "geom": (0.35,), "nbinom": (3.3, 0.4),
+    "poisson": (3.7,), "zipf": (3.6,),
+}  # fmt: skip
+LOC, SCALE = 0.3, 1.4
+PLACED = (LOC, SCALE)
+FUNCTIONS = ("logpdf", "pdf", "cdf", "logcdf", "sf", "logsf")
+MASSES = ("logpmf", "pmf", "cdf", "logcdf", "sf", "logsf")
+MOMENTS = ("mean", "var", "std", "entropy")
+
+
+def leaf(value: Any) -> pullback.Tensor:
+    return pullback.tensor(np.asarray(value, float), requires_grad=True)
+
+
+def points(name: str) -> np.ndarray[Any, Any]:
+    return getattr(scipy.stats, name).ppf([0.001, 0.2, 0.55, 0.93], *SHAPES.get(name, ()), *PLACED)  # type: ignore[no-any-return]
+
+
+def parameters(name: str) -> list[pullback.Tensor]:
+    return [*map(leaf, SHAPES.get(name, ())), leaf(LOC), leaf(SCALE)]
+
+
+@pytest.mark.parametrize("method", FUNCTIONS)
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_values_are_scipys(name: str, method: str) -> None:
+    x = np.concatenate([points(name), [-1e3, np.nan]])
+    with np.errstate(all="ignore"):
+        expected = getattr(getattr(scipy.stats, name), method)(x, *SHAPES.get(name, ()), *PLACED)
+    found = getattr(CONTINUOUS[name], method)(x, *SHAPES.get(name, ()), *PLACED).numpy()
+    if (name, method) in {
+        ("exponnorm", "logcdf"),
+        ("vonmises", "logcdf"),
+    }:
+        # SciPy takes the logarithm of what cancels, and of more than 1
+        found[-2] = expected[-2]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("method", FUNCTIONS)
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_every_argument_in_every_mode(name: str, method: str) -> None:
+    function, leaves = getattr(CONTINUOUS[name], method), [leaf(points(name)), *parameters(name)]
+    assert gradcheck(function, leaves, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(function, leaves)
+
+
+@pytest.mark.parametrize("method", ["ppf", "isf"])
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_quantiles(name: str, method: str) -> None:
+    q = np.array([0.2, 0.55, 0.93])
+    function = getattr(CONTINUOUS[name], method)
+    expected = getattr(getattr(scipy.stats, name), method)(q, *SHAPES.get(name, ()), *PLACED)
+    leaves = [leaf(q), *parameters(name)]
+    np.testing.assert_allclose(function(*leaves).detach().numpy(), expected, rtol=1e-12)
+    assert gradcheck(function, leaves, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(function, leaves)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_samples_are_scipys_and_reparametrised(name: str) -> None:
+    law, leaves = CONTINUOUS[name], parameters(name)
+    x = law.rvs(*leaves, size=(2, 3), random_state=3)
+    expected = getattr(scipy.stats, name).rvs(*SHAPES.get(name, ()), *PLACED, size=(2, 3), random_state=3)
+    np.testing.assert_array_equal(x.detach().numpy(), expected)
+    # a sample keeps its probability as the parameters move
+    quantile = law.ppf(law.cdf(x.detach(), *[p.detach() for p in leaves]).detach(), *leaves)
+    found, wanted = grad(x.sum(), leaves), grad(quantile.sum(), leaves)
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", MOMENTS)
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_moments(name: str, method: str) -> None:
+    law = getattr(stats, name)
+    places = PLACED if name in CONTINUOUS else (1,)
+    try:
+        found = getattr(law, method)(*SHAPES.get(name, ()), *places)
+    except NotImplementedError as error:
+        assert f"stats.{name}.{'var' if method == 'std' else method} is not in closed form" in str(error)  # noqa: PT017
+        return
+    expected = getattr(getattr(scipy.stats, name), method)(*SHAPES.get(name, ()), *places)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-10)
+    if name in CONTINUOUS and name not in ("cauchy", "halfcauchy"):
+        assert gradcheck(getattr(law, method), parameters(name), check_forward_ad=True)
+        assert gradgradcheck(getattr(law, method), parameters(name))
+
+
+@pytest.mark.parametrize("method", FUNCTIONS)
+@pytest.mark.parametrize("name", [n for n in CONTINUOUS if not n.startswith("gumbel")])
+def test_gradients_are_finite_everywhere(name: str, method: str) -> None:
+    x = leaf([-np.inf, -1e3, *points(name), 1e3, np.inf])
+    leaves = [x, *parameters(name)]
+    with np.errstate(all="ignore"):
+        found = grad(getattr(CONTINUOUS[name], method)(*leaves).sum(), leaves)
+    assert all(np.isfinite(t.numpy()).all() for t in found)
+    assert found[0][0] == found[0][-1] == 0
+
+
+@pytest.mark.parametrize("name", ["gumbel_l", "gumbel_r"])
+@pytest.mark.parametrize("method", ["logpdf", "pdf", "cdf", "sf"])
+def test_a_doubly_exponential_tail(name: str, method: str) -> None:
+    x = leaf([-1e3, 1e3])
+    (found,) = grad(getattr(CONTINUOUS[name], method)(x, LOC, SCALE).sum(), x)
+    assert np.isfinite(found.numpy()).all()
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_parameters_out_of_range_give_nan_and_no_gradient(name: str) -> None:
+    scale = leaf([-1.0, 0.0, 2.0])
+    found = CONTINUOUS[name].logpdf(points(name)[2], *SHAPES.get(name, ()), LOC, scale)
+    assert np.isnan(found.detach().numpy()).tolist() == [True, True, False]
+    (slope,) = grad(found.sum(), scale)
+    assert slope[0] == slope[1] == 0
+    assert np.isfinite(slope.numpy()).all()
+
+
+def test_tails_where_the_probability_underflows() -> None:
+    for name, x, shapes in [
+        ("norm", 60.0, ()),
+        ("gamma", 1500.0, (2.3,)),
+        ("t", 1e40, (12.0,)),
+        ("halfnorm", 60.0, ()),
+    ]:
+        law, p = getattr(stats, name), leaf(x)
+        value = law.logsf(p, *shapes)
+        (slope,) = grad(value, p)
+        np.testing.assert_allclose(slope.item(), -np.exp((law.logpdf(x, *shapes) - value.detach()).item()), rtol=1e-9)
+        step = (law.logsf(x * (1 + 1e-6), *shapes) - law.logsf(x * (1 - 1e-6), *shapes)).item() / (2e-6 * x)
+        np.testing.assert_allclose(slope.item(), step, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["genpareto", "genextreme"])
+def test_the_limit_of_shape_0(name: str) -> None:
+    x = np.array([0.3, 0.8])
+    limit = {"genpareto": "expon", "genextreme": "gumbel_r"}[name]
+    found = CONTINUOUS[name].logpdf(x, leaf(0.0))
+    np.testing.assert_allclose(found.detach().numpy(), getattr(scipy.stats, limit).logpdf(x), rtol=1e-14)
+    assert gradcheck(lambda c: CONTINUOUS[name].logpdf(x, c), [leaf(0.0)], check_forward_ad=True)
+    assert gradgradcheck(lambda c: CONTINUOUS[name].logsf(x, c), [leaf(0.0)])
+
+
+@pytest.mark.parametrize("method", MASSES)
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_values_are_scipys(name: str, method: str) -> None:
+    k = np.array([-2, 0, 1, 2, 2.5, 5, 7, 9, 14, np.nan])
+    with np.errstate(all="ignore"):
+        expected = getattr(getattr(scipy.stats, name), method)(k, *SHAPES[name], 1)
+    found = getattr(DISCRETE[name], method)(k, *SHAPES[name], 1).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-300)
+
+
+@pytest.mark.parametrize("method", MASSES)
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_shapes_in_every_mode(name: str, method: str) -> None:
+    k = np.array([0.0, 0.0]) if name == "bernoulli" else np.array([1.0, 2.0, 5.0])
+    whole, shapes = (SHAPES[name][:1], SHAPES[name][1:]) if DISCRETE[name].law.whole else ((), SHAPES[name])
+
+    def function(*found: Any) -> Any:
+        return getattr(DISCRETE[name], method)(k, *whole, *found)
+
+    leaves = [*map(leaf, shapes)]
+    assert gradcheck(function, leaves, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(function, leaves)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_quantiles_and_samples(name: str) -> None:
+    ours, theirs, shapes = DISCRETE[name], getattr(scipy.stats, name), SHAPES[name]
+    np.testing.assert_array_equal(ours.ppf([0.1, 0.6], *shapes).numpy(), theirs.ppf([0.1, 0.6], *shapes))
+    np.testing.assert_array_equal(ours.isf([0.1, 0.6], *shapes).numpy(), theirs.isf([0.1, 0.6], *shapes))
+    np.testing.assert_array_equal(
+        ours.rvs(*shapes, size=4, random_state=1).numpy(), theirs.rvs(*shapes, size=4, random_state=1)
+    )
+    with pytest.raises(RuntimeError, match=f"stats.{name}.rvs: samples of this distribution have no derivative"):
+        ours.rvs(*shapes[:-1], leaf(shapes[-1]))
+
+
+@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
+def test_signatures_are_scipys(name: str) -> None:
+    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    assert inspect.signature(ours) == inspect.signature(theirs) or list(inspect.signature(ours).parameters) == list(
+        inspect.signature(theirs).parameters
+    )
+    for method in ours._methods:
+        mine, other = (list(inspect.signature(getattr(d, method)).parameters) for d in (ours, theirs))
+        assert [n.replace("kwargs", "kwds") for n in other] == mine or method == "fit"
+    assert ours.shapes == theirs.shapes
+
+
+def test_vmap_and_hessian_of_a_likelihood() -> None:
+    data = pullback.tensor(np.array([0.4, 1.3, 2.2, 0.9]))
+
+    def loss(theta: Any, x: Any) -> Any:
+        return -stats.gamma.logpdf(x, theta[0], 0.0, theta[1]).sum()
+
+    theta = pullback.tensor(np.array([1.7, 0.6]))
+    whole = pullback.func.hessian(loss)(theta, data)
+    each = pullback.vmap(pullback.func.hessian(loss), in_dims=(None, 0))(theta, data)
+    np.testing.assert_allclose(each.sum(0).numpy(), whole.numpy(), rtol=1e-12)
+    loop = [pullback.func.jacrev(pullback.func.grad(loss))(theta, x) for x in data]
+    np.testing.assert_allclose(each.numpy(), np.stack([t.numpy() for t in loop]), rtol=1e-12)
+
+
+def test_samples_and_quantiles_in_transforms() -> None:
+    a = pullback.tensor(np.array([0.7, 2.0, 5.0]))
+    quantiles = pullback.vmap(lambda s: stats.gamma.ppf(0.3, s))(a)
+    np.testing.assert_allclose(quantiles.numpy(), scipy.stats.gamma.ppf(0.3, a.numpy()), rtol=1e-13)
+    slopes = pullback.vmap(pullback.func.grad(lambda s: stats.gamma.ppf(0.3, s)))(a)
+    p = leaf(a.numpy())
+    np.testing.assert_allclose(slopes.numpy(), grad(stats.gamma.ppf(0.3, p).sum(), p)[0].numpy(), rtol=1e-12)
+    assert pullback.vmap(lambda s: stats.gamma.rvs(s, size=5, random_state=1))(a).shape == (3, 5)
+
+
+def test_inside_compile() -> None:
+    def loss(x: Any, a: Any) -> Any:
+        return stats.gamma.logsf(x, a).sum() + stats.norm.logpdf(x, a, 2.0).sum()
+
+    x, a = leaf([0.5, 1.5]), leaf(2.0)
+    eager = loss(x, a)
+    wanted = grad(eager, [x, a])
+    with pytest.warns(UserWarning, match="loss runs as it is written"):
+        found = pullback.compile(loss, fallback=True)(x, a)
+    np.testing.assert_allclose(found.item(), eager.item(), rtol=1e-14)
+    for one, other in zip(grad(found, [x, a]), wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-13)
+
+
+def test_frozen() -> None:
+    mu = leaf(0.5)
+    law = stats.norm(mu, scale=2.0)
+    (slope,) = grad(law.logpdf(1.5), mu)
+    assert slope.item() == 0.25
+    assert law.rvs(3, random_state=1).tolist() == scipy.stats.norm(0.5, scale=2.0).rvs(3, random_state=1).tolist()
+    assert law.interval(0.9)[0].item() == pytest.approx(scipy.stats.norm(0.5, 2.0).interval(0.9)[0])
+    assert [t.item() for t in law.support()] == [-np.inf, np.inf]
+    assert law.mean().item() == 0.5
+    assert stats.poisson(2.0).pmf(3).item() == pytest.approx(scipy.stats.poisson(2.0).pmf(3))
+
+
+def test_other_methods() -> None:
+    data = scipy.stats.norm.rvs(size=20, random_state=0)
+    assert stats.norm.fit(pullback.tensor(data)) == scipy.stats.norm.fit(data)
+    with pytest.raises(TypeError, match=r"stats.norm.fit: the estimate has no derivative by the data here"):
+        stats.norm.fit(leaf(data))
+    np.testing.assert_allclose(
+        stats.gamma.nnlf((2.0, 0.0, 1.5), np.abs(data)).item(), scipy.stats.gamma.nnlf((2.0, 0.0, 1.5), np.abs(data))
+    )
+    assert [t.item() for t in stats.gamma.stats(2.0, scale=3.0)] == [6.0, 18.0]
+    with pytest.raises(NotImplementedError, match="skewness and kurtosis are not here"):
+        stats.gamma.stats(2.0, moments="mvsk")
+    with pytest.raises(AttributeError, match=r"stats.norm.expect has no derivative here(.|\n)*logpdf"):
+        stats.norm.expect  # noqa: B018
+    with pytest.raises(AttributeError, match=r"stats.norm has no attribute 'nothing'"):
+        stats.norm.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    "arguments", [(1.0,), (1.0, 2.0, 3.0, 4.0, 5.0)], ids=["too few parameters", "too many parameters"]
+)
+def test_scipys_own_errors(arguments: tuple[float, ...]) -> None:
+    with pytest.raises(TypeError) as theirs:
+        scipy.stats.gamma(*arguments[1:])
+    with pytest.raises(TypeError) as ours:
+        stats.gamma.logpdf(*arguments)
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(TypeError, match="real numbers"):
+        stats.norm.logpdf(pullback.tensor([1j]))
+    with pytest.raises(TypeError, match="n is a whole number, and has no derivative"):
+        stats.binom.logpmf(1, leaf(3.0), 0.5)
+    with pytest.raises(ValueError, match=r"Domain error in arguments"):
+        stats.norm.rvs(scale=-1.0)
+    with pytest.raises(ValueError, match=r"size does not match the broadcast shape of the parameters"):
+        stats.norm.rvs(np.zeros(3), size=2)
+    assert stats.norm.logpdf(pullback.tensor([1, 2])).dtype == pullback.float64
+    assert stats.norm.logpdf(pullback.tensor([True])).dtype == pullback.float64
+    assert stats.norm.logpdf([]).shape == (0,)
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    assert grad(stats.norm.logpdf(x).sum(), x)[0].dtype == pullback.float32
+    with pytest.raises(AttributeError, match=r"stats.spearmanr has no derivative: it depends on the order"):
+        stats.spearmanr  # noqa: B018
+    with pytest.raises(AttributeError, match=r"stats.randint has no derivative: its parameters and values are whole"):
+        stats.randint  # noqa: B018
+    with pytest.raises(AttributeError, match="class LevyStable"):
+        stats.levy_stable  # noqa: B018
+
+
+def test_the_edges_of_the_support() -> None:
+    for name, shapes, x in [
+        ("gamma", (1.0,), 0.0),
+        ("expon", (), 0.0),
+        ("beta", (1.0, 2.0), 0.0),
+        ("weibull_min", (1.0,), 0.0),
+    ]:
+        leaves = [leaf(x), *map(leaf, shapes)]
+        value = getattr(stats, name).logpdf(*leaves)
+        assert value.item() == pytest.approx(getattr(scipy.stats, name).logpdf(x, *shapes))
+        assert all(np.isfinite(t.numpy()) for t in grad(value, leaves))
+    a = leaf(-np.inf)
+    value = stats.truncnorm.logpdf(0.3, a, 1.0)
+    assert value.item() == pytest.approx(scipy.stats.truncnorm.logpdf(0.3, -np.inf, 1.0))
+    assert grad(value, a)[0].item() == 0
