@@ -132,15 +132,16 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
-# Files of tests that go over the table of operations once more, for another dtype, another interpreter or bad input.
-# What they run has been run by others, and counting its lines would double their time.
-OVER_THE_TABLE_AGAIN = (
-    "tests/house/test_hostile_calls.py",
+# Tests of the source itself, and files of tests that go over the table of operations once more, for another dtype,
+# another interpreter or bad input. What they run has been run by others, and counting its lines would double their
+# time.
+NOT_COUNTED = (
+    "tests/house/",
     "tests/interpreters/test_payload.py",
     "tests/interpreters/test_payload_beside_arrays.py",
     *(
         f"tests/table/test_{name}.py"
-        for name in "bfloat16 half hostile jets layouts promotion results saved_attributes unlucky_names".split()
+        for name in "bfloat16 half hostile jets layouts ops_modes promotion results saved_attributes unlucky_names".split()
     ),
 )
 
@@ -154,7 +155,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         # of the tests of SciPy's functions, which solve something hundreds of times each, the first case is counted
         one_more = item.nodeid.startswith("tests/scipy/") and item.nodeid.partition("[")[0] in counted
         counted.add(item.nodeid.partition("[")[0])
-        if one_more or item.nodeid.startswith(OVER_THE_TABLE_AGAIN):
+        if one_more or item.nodeid.startswith(NOT_COUNTED):
             item.add_marker("no_cover")
         for name in _needs(item):
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well
