@@ -36,6 +36,7 @@ MISSING = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--low-thresholds`: run the code for large arrays on the tests' small ones; `--shuffle N`: in another order."""
     parser.addoption("--low-thresholds", action="store_true", help="lower every size of tests/thresholds.py")
+    parser.addoption("--count-everything", action="store_true", help="count what every test runs as covered")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order that this number chooses")
 
 
@@ -132,11 +133,12 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
-# Tests of the source itself, and files of tests that go over the table of operations once more, for another dtype,
-# another interpreter or bad input. What they run has been run by others, and counting its lines would double their
-# time.
+# Tests of the source itself; files of tests that go over the table of operations once more, for another dtype, another
+# interpreter or bad input; and the solvers of SciPy, which solve a hundred times for each derivative. Counting the
+# lines they run would double the time of all tests. `--count-everything` counts them, in `.ci/full`.
 NOT_COUNTED = (
     "tests/house/",
+    "tests/scipy/",
     "tests/interpreters/test_payload.py",
     "tests/interpreters/test_payload_beside_arrays.py",
     *(f"tests/table/test_{name}.py" for name in ("bfloat16", "half", "hostile", "jets", "layouts", "ops_modes")),
@@ -148,12 +150,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
-    counted = set()
     for item in items:
-        # of the tests of SciPy's functions, which solve something hundreds of times each, the first case is counted
-        one_more = item.nodeid.startswith("tests/scipy/") and item.nodeid.partition("[")[0] in counted
-        counted.add(item.nodeid.partition("[")[0])
-        if one_more or item.nodeid.startswith(NOT_COUNTED):
+        if item.nodeid.startswith(NOT_COUNTED) and not config.getoption("--count-everything"):
             item.add_marker("no_cover")
         for name in _needs(item):
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well

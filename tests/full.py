@@ -54,7 +54,8 @@ STEPS = {
     "coverage": Step(
         "coverage without PyTorch",
         (
-            "-m pytest -q -n {jobs} -m 'not torch' --cov=pullback --cov-branch --cov-report=json:{scratch}/covered",
+            "-m pytest -q -n {jobs} -m 'not torch' --count-everything --cov=pullback --cov-branch "
+            "--cov-report=json:{scratch}/covered",
             "-m tests.coverage_by_room {scratch}/covered",
         ),
     ),
