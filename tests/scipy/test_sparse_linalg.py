@@ -549,6 +549,9 @@ def test_refused_and_not_here() -> None:
         ours.lsqr  # noqa: B018
     with pytest.raises(AttributeError, match="not among the functions"):
         sparse.dok_array  # noqa: B018
+    for older, newer in {"diags": "diags_array", "eye": "eye_array", "csr_matrix": "csr_array"}.items():
+        with pytest.raises(AttributeError, match=f"use pullback.scipy.sparse.{newer}, SciPy's newer name"):
+            getattr(sparse, older)
     assert sparse.issparse is scipy.sparse.issparse
 
 

@@ -84,6 +84,11 @@ def _not_here(package: str, name: str) -> str:
         )
     if name.startswith("_") or not hasattr(importlib.import_module(f"scipy.{package}"), name):
         return f"module 'pullback.scipy.{package}' has no attribute {name!r}"
+    if (newer := f"{full.removesuffix('_matrix')}_array") in MIRRORS:  # SciPy's older names of sparse matrices
+        return errors.message(
+            f"scipy.{full} is not among the functions of pullback.scipy",
+            do=f"use pullback.scipy.{newer}, SciPy's newer name",
+        )
     cls = "".join(part.capitalize() for part in name.split("_"))
     return (
         f"scipy.{full} is not among the functions of pullback.scipy.\n"

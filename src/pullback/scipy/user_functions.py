@@ -25,7 +25,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
-from .array_nodes import READ, as_tensor
+from .array_nodes import READ, array_of, as_tensor
 
 ON_FAILURE = ("raise", "nan")
 """What a solver may do where SciPy finds no solution: raise an error, or give NaN."""
@@ -268,6 +268,13 @@ def example(value: Any) -> Any:
     if isinstance(t, Lifted) or t.shape != shape:
         return wrap(np.ones(tuple(shape), value._data.dtype))
     return wrap(t._data)
+
+
+def bare(value: Any) -> Any:
+    """The values of what may be a Tensor or hold Tensors, also in a transform; other settings as they are."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(bare, value))
+    return array_of(example(value)) if isinstance(value, Tensor) else value
 
 
 def _key(edge: Any) -> tuple[Any, int]:

@@ -13,8 +13,9 @@ from ...ops.index.scatter import scatter, scatter_add
 from ...ops.shape.axes import movedim
 from ...tensor.tensor import Tensor
 from ..mirror import mirrors
+from ..user_functions import bare
 from .banded_systems import banded_solve, tensor_or
-from .given import beside, double, plain, result_axes
+from .given import beside, double, result_axes
 from .piecewise import blanked, interval_of, periodic
 
 
@@ -74,7 +75,7 @@ class BSpline:
     """
 
     def __init__(self, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> None:
-        made = scipy.interpolate.BSpline(plain(t), plain(c), k, extrapolate, axis)
+        made = scipy.interpolate.BSpline(bare(t), bare(c), k, extrapolate, axis)
         self.k, self.extrapolate, self.axis = made.k, made.extrapolate, made.axis
         self.t, self.c = double(t), movedim(double(c), axis, 0)
 
@@ -120,7 +121,7 @@ class BSpline:
 
     def derivative(self, nu: int = 1) -> Self:
         """The derivative of order `nu`, a spline of degree ``k - nu``. ValueError where knots repeat too often."""
-        scipy.interpolate.BSpline.construct_fast(*plain(self.tck)).derivative(nu)
+        scipy.interpolate.BSpline.construct_fast(*bare(self.tck)).derivative(nu)
         t: Any = self.t
         c, k = self._coefficients(), self.k
         if nu < 0:
@@ -223,7 +224,7 @@ def make_interp_spline(
     >>> y.grad
     tensor([-0.0625,  0.5625,  0.5625, -0.0625])
     """
-    made = scipy.interpolate.make_interp_spline(plain(x), plain(y), k, plain(t), plain(bc_type), axis, check_finite)
+    made = scipy.interpolate.make_interp_spline(bare(x), bare(y), k, bare(t), bare(bc_type), axis, check_finite)
     x, y, k = double(x), double(y), operator.index(k)
     axis %= y.ndim
     y = movedim(y, axis, 0)

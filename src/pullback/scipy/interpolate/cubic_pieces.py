@@ -9,8 +9,9 @@ import scipy.interpolate
 
 from ...ops.shape.axes import movedim
 from ..mirror import mirrors
+from ..user_functions import bare
 from .banded_systems import banded_solve
-from .given import beside, double, plain
+from .given import beside, double
 from .piecewise import PPoly
 
 
@@ -49,7 +50,7 @@ class CubicHermiteSpline(_FromSlopes):
     """
 
     def __init__(self, x: Any, y: Any, dydx: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        made = scipy.interpolate.CubicHermiteSpline(plain(x), plain(y), plain(dydx), axis, extrapolate)
+        made = scipy.interpolate.CubicHermiteSpline(bare(x), bare(y), bare(dydx), axis, extrapolate)
         x, y, axis = _prepared(x, y, axis)
         self._set(x, y, movedim(double(dydx), axis, 0), made.extrapolate, axis)
 
@@ -97,7 +98,7 @@ class PchipInterpolator(_FromSlopes):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, extrapolate: Any = None) -> None:
-        made = scipy.interpolate.PchipInterpolator(plain(x), plain(y), axis, extrapolate)
+        made = scipy.interpolate.PchipInterpolator(bare(x), bare(y), axis, extrapolate)
         x, y, axis = _prepared(x, y, axis)
         self._set(x, y, _monotone_slopes(x, y), made.extrapolate, axis)
 
@@ -146,7 +147,7 @@ class Akima1DInterpolator(_FromSlopes):
         method: Literal["akima", "makima"] = "akima",
         extrapolate: bool | None = None,
     ) -> None:
-        made = scipy.interpolate.Akima1DInterpolator(plain(x), plain(y), axis, method=method, extrapolate=extrapolate)
+        made = scipy.interpolate.Akima1DInterpolator(bare(x), bare(y), axis, method=method, extrapolate=extrapolate)
         x, y, axis = _prepared(x, y, axis)
         self._set(x, y, _akima_slopes(x, y, method), made.extrapolate, axis)
 
@@ -243,7 +244,7 @@ class CubicSpline(_FromSlopes):
     """
 
     def __init__(self, x: Any, y: Any, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None) -> None:
-        made = scipy.interpolate.CubicSpline(plain(x), plain(y), axis, plain(bc_type), extrapolate)
+        made = scipy.interpolate.CubicSpline(bare(x), bare(y), axis, bare(bc_type), extrapolate)
         x, y, axis = _prepared(x, y, axis)
         bc = _end_conditions(bc_type, y)
         self._set(x, y, _spline_slopes(x, y, bc) if y.numel() else y, made.extrapolate, axis)

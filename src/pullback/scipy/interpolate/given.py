@@ -1,4 +1,4 @@
-"""What an interpolant is given: Tensors of double precision, and plain copies for SciPy's own checks."""
+"""What an interpolant is given: Tensors of double precision, and their points as arrays."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import numpy as np
 
 from ...ops.make.conversion import to
 from ...tensor.tensor import Tensor
-from ..array_nodes import Array, array_of, as_tensor
-from ..user_functions import example
+from ..array_nodes import Array, as_tensor
+from ..user_functions import bare
 
 
 def double(value: Any) -> Tensor:
@@ -18,16 +18,9 @@ def double(value: Any) -> Tensor:
     return to(t, np.complex128 if t._data.dtype.kind == "c" else np.float64)
 
 
-def plain(value: Any) -> Any:
-    """The values of what may be a Tensor or hold Tensors, also in a transform; other settings as they are."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(plain, value))
-    return array_of(example(value)) if isinstance(value, Tensor) else value
-
-
 def points_of(value: Any) -> Array:
     """The values of an argument as an array of float64."""
-    return np.asarray(array_of(example(double(value))))
+    return np.asarray(bare(double(value)))
 
 
 def beside(t: Any, ndim: int) -> Any:

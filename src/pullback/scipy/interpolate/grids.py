@@ -15,9 +15,10 @@ from ...ops.reduce.searching import searchsorted
 from ...ops.shape.axes import movedim
 from ..array_nodes import as_tensor, floating
 from ..mirror import mirrors
+from ..user_functions import bare
 from .basis_splines import basis_values, grid_knots, spline_of
 from .cubic_pieces import PchipInterpolator
-from .given import beside, double, plain, points_of
+from .given import beside, double, points_of
 
 _DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
 
@@ -138,9 +139,9 @@ class RegularGridInterpolator:
         solver_args: Any = None,
     ) -> None:
         checked = {"method": f"{method}_legacy"} if method in _DEGREES else {"method": method, "solver": solver}
-        fill = plain(fill_value)
+        fill = bare(fill_value)
         make = scipy.interpolate.RegularGridInterpolator
-        self._plain = make(plain(points), plain(values), bounds_error=bounds_error, fill_value=fill, **checked)
+        self._plain = make(bare(points), bare(values), bounds_error=bounds_error, fill_value=fill, **checked)
         grid: list[Any] = [double(p) for p in points]
         values = floating(values)
         for axis, p in enumerate(grid):
@@ -155,7 +156,7 @@ class RegularGridInterpolator:
         method = self.method if method is None else method
         name = method.removesuffix("_legacy")
         if name not in _METHODS or (nu is not None and method not in _DEGREES):
-            self._plain(plain(xi), method, nu=nu)
+            self._plain(bare(xi), method, nu=nu)
         xi = _queries(xi, len(self.grid))
         flat = np.reshape(xi, (-1, xi.shape[-1]))
         outside = self._outside(flat)

@@ -14,8 +14,9 @@ from ...ops.reduce.sorting import argsort
 from ...tensor.tensor import Tensor
 from ..array_nodes import as_tensor, floating
 from ..mirror import mirrors
+from ..user_functions import bare
 from .basis_splines import make_interp_spline
-from .given import beside, plain, points_of, result_axes
+from .given import beside, points_of, result_axes
 
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
@@ -50,7 +51,7 @@ class interp1d:  # noqa: N801 - SciPy's name
         assume_sorted: bool = False,
     ) -> None:
         self._plain = scipy.interpolate.interp1d(
-            plain(x), plain(y), kind, axis, copy, bounds_error, plain(fill_value), assume_sorted
+            bare(x), bare(y), kind, axis, copy, bounds_error, bare(fill_value), assume_sorted
         )
         x, y = floating(x), floating(y)
         if not assume_sorted:
@@ -84,7 +85,7 @@ class interp1d:  # noqa: N801 - SciPy's name
         out = getattr(self, f"_{'steps' if self._kind in _STEPS else self._kind}")(q)
         if self._below_above is not None:
             for outside, value in zip((low, high), self._below_above, strict=True):
-                fill = value if isinstance(value, Tensor) else np.asarray(plain(value))
+                fill = value if isinstance(value, Tensor) else np.asarray(bare(value))
                 out = np.where(beside(outside, out.ndim), fill, out)
         return result_axes(np.reshape(out, (*x.shape, *self._y.shape[1:])), x.ndim, self.axis if x.ndim else 0)
 

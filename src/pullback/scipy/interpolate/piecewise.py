@@ -11,7 +11,8 @@ import scipy.interpolate
 from ...ops.elementwise.limits import clamp
 from ...ops.reduce.searching import searchsorted
 from ..mirror import mirrors
-from .given import beside, double, plain, points_of, result_axes
+from ..user_functions import bare
+from .given import beside, double, points_of, result_axes
 
 
 def interval_of(breaks: Any, q: Any, first: int, last: int) -> Any:
@@ -53,7 +54,7 @@ class PPoly:
     """
 
     def __init__(self, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> None:
-        made = scipy.interpolate.PPoly(plain(c), plain(x), extrapolate, axis)
+        made = scipy.interpolate.PPoly(bare(c), bare(x), extrapolate, axis)
         c = double(c)
         if axis:
             c = np.moveaxis(np.moveaxis(c, axis + 1, 0), axis + 1, 0)

@@ -11,7 +11,8 @@ import scipy.interpolate
 
 from ...ops.reduce.sorting import argsort, sort
 from ..mirror import mirrors
-from .given import double, plain
+from ..user_functions import bare
+from .given import double
 
 
 def _root(s: Any) -> Any:
@@ -82,9 +83,9 @@ class RBFInterpolator:
         epsilon: Any = None,
         degree: Any = None,
     ) -> None:
-        smooth = plain(smoothing)
+        smooth = bare(smoothing)
         smooth = smooth.item() if np.ndim(smooth) == 0 and isinstance(smooth, np.ndarray) else smooth
-        scipy.interpolate.RBFInterpolator(plain(y), plain(d), neighbors, smooth, kernel, plain(epsilon), degree)
+        scipy.interpolate.RBFInterpolator(bare(y), bare(d), neighbors, smooth, kernel, bare(epsilon), degree)
         self.y, d = double(y), double(d)
         self.kernel = kernel.lower()
         self.degree = max(_DEGREES.get(self.kernel, -1), 0) if degree is None else int(degree)

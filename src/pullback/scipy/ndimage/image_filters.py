@@ -10,11 +10,11 @@ import scipy.ndimage
 
 from ...ops.make.conversion import to
 from ...tensor.tensor import Tensor
-from ..array_nodes import Array, array_of, floating, linear
+from ..array_nodes import Array, floating, linear
 from ..mirror import mirrors
 from ..signal.convolving import Convolution, Way, along, by_image_filter
 from ..signal.extending import extended
-from ..user_functions import example, plain_setting
+from ..user_functions import bare, plain_setting
 
 
 def as_output(where: str, out: Any, output: Any) -> Any:
@@ -45,10 +45,6 @@ def axes_of(axes: Any, ndim: int) -> list[int]:
     return [int(np.lib.array_utils.normalize_axis_index(int(a), ndim)) for a in np.atleast_1d(axes)]
 
 
-def _plain(x: Tensor) -> Array:
-    return array_of(example(x))
-
-
 def _correlated(x: Any, weights: Any, axis: int, mode: str, cval: Any, origin: int = 0) -> Any:
     """``y[i] = sum(w[j] x[i + j - len(w) // 2 - origin])`` along an axis; complex weights are conjugated."""
     size = weights.shape[0]
@@ -60,8 +56,8 @@ def _correlated(x: Any, weights: Any, axis: int, mode: str, cval: Any, origin: i
 def _one_axis(name: str, input: Any, weights: Any, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Any:
     x, w = floating(input), floating(weights)
     cval, origin = plain_setting(f"ndimage.{name}", cval=cval, origin=origin)
-    few = np.take(_plain(x), range(1), axis=axis) if x.ndim else _plain(x)
-    getattr(scipy.ndimage, name)(few, _plain(w), axis, None, mode, cval, origin)  # SciPy's checks
+    few = np.take(bare(x), range(1), axis=axis) if x.ndim else bare(x)
+    getattr(scipy.ndimage, name)(few, bare(w), axis, None, mode, cval, origin)  # SciPy's checks
     if name == "convolve1d":
         origin = -origin - (len(w) % 2 == 0)
         w = np.conj(np.flip(w, 0))
@@ -111,8 +107,8 @@ def _all_axes(name: str, input: Any, weights: Any, output: Any, mode: str, cval:
     x: Any = floating(input)
     w: Any = floating(weights)
     cval, origin = plain_setting(f"ndimage.{name}", cval=cval, origin=origin)
-    few = _plain(x)[tuple(slice(1) for _ in x.shape)]
-    getattr(scipy.ndimage, name)(few, _plain(w), None, mode, cval, origin, axes=axes)  # SciPy's checks
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
+    getattr(scipy.ndimage, name)(few, bare(w), None, mode, cval, origin, axes=axes)  # SciPy's checks
     where = axes_of(axes, x.ndim)
     origins = dict(zip(where, each_axis(origin, len(where)), strict=True))
     if name == "convolve":
@@ -206,7 +202,7 @@ def uniform_filter1d(
     """
     x = floating(input)
     size, cval, origin = plain_setting("ndimage.uniform_filter1d", size=size, cval=cval, origin=origin)
-    few = np.take(_plain(x), range(1), axis=axis) if x.ndim else _plain(x)
+    few = np.take(bare(x), range(1), axis=axis) if x.ndim else bare(x)
     scipy.ndimage.uniform_filter1d(few, size, axis, None, mode, cval, origin)  # SciPy's checks
     before = size // 2 + origin
     x = extended(x, axis, before, size - 1 - before, mode, cval)

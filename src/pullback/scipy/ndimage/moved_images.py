@@ -12,19 +12,15 @@ import scipy.special
 from ...ops.make.conversion import to
 from ...ops.shape.axes import movedim
 from ...tensor.tensor import Tensor
-from ..array_nodes import Array, array_of, floating
+from ..array_nodes import Array, floating
 from ..mirror import mirrors
 from ..signal.extending import extended
-from ..user_functions import example, plain_setting
+from ..user_functions import bare, plain_setting
 from .image_filters import as_output, each_axis
 from .image_splines import Spline, SplineSum, coefficients
 
 _BORDER = 12  # pixels that SciPy adds before it filters in these two modes
 _MARGINS = ("nearest", "grid-constant")
-
-
-def _plain(x: Any) -> Array:
-    return array_of(example(floating(x)))
 
 
 def _sampled(x: Any, q: Any, order: int, mode: str, cval: Any, prefilter: bool) -> Any:
@@ -44,7 +40,7 @@ def _sampled(x: Any, q: Any, order: int, mode: str, cval: Any, prefilter: bool) 
 
 def _checked(x: Any, order: int, mode: str, cval: Any, prefilter: bool) -> None:
     """SciPy's own errors for what holds for all transforms."""
-    few = _plain(x)[tuple(slice(1) for _ in x.shape)]
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
     scipy.ndimage.shift(few, 0.0, None, order, mode, cval, prefilter)
 
 
@@ -72,9 +68,9 @@ def map_coordinates(
     """
     x, q = floating(input), floating(coordinates)
     order, cval, prefilter = plain_setting("ndimage.map_coordinates", order=order, cval=cval, prefilter=prefilter)
-    few = _plain(q)
+    few = bare(q)
     few = np.take(few, range(min(1, few.shape[-1])), axis=-1) if few.ndim else few
-    scipy.ndimage.map_coordinates(_plain(x), few, None, order, mode, cval, prefilter=False)  # SciPy's checks
+    scipy.ndimage.map_coordinates(bare(x), few, None, order, mode, cval, prefilter=False)  # SciPy's checks
     out = _sampled(x, np.reshape(q, (q.shape[0], -1)), order, mode, cval, prefilter)
     return as_output("map_coordinates", np.reshape(out, q.shape[1:]), output)
 
@@ -112,9 +108,17 @@ def affine_transform(
     shape = tuple(x.shape) if output_shape is None else tuple(map(int, output_shape))
     off: Any = offset if isinstance(offset, Tensor) else floating(each_axis(offset, x.ndim))
     few = tuple(min(1, n) for n in shape)
-    given = _plain(off)
+    given = bare(off)
     scipy.ndimage.affine_transform(
-        _plain(x), _plain(m), given if given.ndim else given.item(), few, None, order, mode, cval, prefilter=False
+        bare(x),
+        bare(m),
+        given if given.ndim else given.item(),
+        few,
+        None,
+        order,
+        mode,
+        cval,
+        prefilter=False,
     )
     if m.ndim == 2 and m.shape[1] == x.ndim + 1 and m.shape[0] in (x.ndim, x.ndim + 1):
         off, m = m[: x.ndim, x.ndim], m[: x.ndim, : x.ndim]
@@ -215,7 +219,7 @@ def rotate(
     """
     x = floating(input)
     _checked(x, order, mode, cval, prefilter)
-    few = _plain(x)[tuple(slice(1) for _ in x.shape)]
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
     scipy.ndimage.rotate(few, 0.0, axes, False, None, order, mode, cval, prefilter)  # SciPy's checks
     plane = sorted(int(a) % x.ndim for a in axes)
     size = np.array([x.shape[a] for a in plane])
@@ -223,7 +227,7 @@ def rotate(
     m = np.stack([np.stack([floating(c), floating(s)]), np.stack([floating(-s), floating(c)])])
     shape = size
     if reshape:
-        corners = _plain(m) @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
+        corners = bare(m) @ [[0, 0, size[0], size[0]], [0, size[1], 0, size[1]]]
         shape = (np.ptp(corners, axis=1) + 0.5).astype(int)
     offset = (size - 1) / 2 - np.matmul(m, (shape - 1) / 2)
     x = movedim(x, plane, (-2, -1))
@@ -246,7 +250,7 @@ def spline_filter1d(
     tensor([1., 1., 1.], dtype=pullback.float64)
     """
     x = floating(input)
-    few = np.take(_plain(x), range(1), axis=axis) if x.ndim else _plain(x)
+    few = np.take(bare(x), range(1), axis=axis) if x.ndim else bare(x)
     scipy.ndimage.spline_filter1d(few, order, axis, few.dtype, mode)  # SciPy's checks
     out = coefficients(x, order, axis % x.ndim - x.ndim, mode) if order > 1 else x * 1
     return as_output("spline_filter1d", out, np.complex128 if out.is_complex() else output)
@@ -260,7 +264,7 @@ def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: st
     tensor([1., 1., 1.], dtype=pullback.float64)
     """
     x = floating(input)
-    few = _plain(x)[tuple(slice(1) for _ in x.shape)]
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
     scipy.ndimage.spline_filter(few, order, few.dtype, mode)  # SciPy's checks
     for axis in range(-x.ndim, 0):
         x = coefficients(x, order, axis, mode)

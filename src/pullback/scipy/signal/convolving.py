@@ -22,7 +22,7 @@ from ...ops.shape.reshape import reshape, sum_to_size
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating, tensor_of
 from ..mirror import mirrors
-from ..user_functions import example
+from ..user_functions import bare
 from .extending import extended, flipped
 
 Many = Callable[..., Array]
@@ -150,14 +150,10 @@ def _cropped(way: Way, mode: str, a: Any, b: Any) -> Any:
     return full[tuple(cut)]
 
 
-def _plain(x: Tensor) -> Array:
-    return array_of(example(x))
-
-
 def _convolved(name: str, in1: Any, in2: Any, mode: str, method: Any) -> Any:
     a, b = floating(in1), floating(in2)
     if mode not in ("full", "same", "valid") or a.ndim != b.ndim or not a.numel() * b.numel():
-        return tensor_of(getattr(scipy.signal, name)(_plain(a), _plain(b), mode, method))
+        return tensor_of(getattr(scipy.signal, name)(bare(a), bare(b), mode, method))
     axes = tuple(range(-a.ndim, 0))
     if name == "correlate":
         b = flipped(b, axes)
@@ -193,7 +189,7 @@ def _by_fft(name: str, in1: Any, in2: Any, mode: str, axes: Any) -> Any:
     a, b = floating(in1), floating(in2)
     call = getattr(scipy.signal, name)
     if mode not in ("full", "same", "valid") or a.ndim != b.ndim or not a.ndim or not a.numel() * b.numel():
-        return a * b if a.ndim == b.ndim == 0 else tensor_of(call(_plain(a), _plain(b), mode, axes))
+        return a * b if a.ndim == b.ndim == 0 else tensor_of(call(bare(a), bare(b), mode, axes))
     where = range(-a.ndim, 0) if axes is None else [int(i) % a.ndim - a.ndim for i in np.atleast_1d(axes)]
     return _cropped(Way(call, "full", tuple(where), (("axes", tuple(where)),)), mode, a, b)
 
@@ -228,7 +224,7 @@ def _convolve2d(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillval
         more = np.subtract(a.shape, b.shape)
         good = bool((more >= 0).all() or (more <= 0).all())
     if not good or not a.numel() * b.numel():
-        return tensor_of(getattr(scipy.signal, name)(_plain(a), _plain(b), mode, boundary, fillvalue))
+        return tensor_of(getattr(scipy.signal, name)(bare(a), bare(b), mode, boundary, fillvalue))
     if name == "correlate2d":
         b = flipped(b, (-2, -1))
     way = Way(by_image_filter, "valid", (-2, -1))

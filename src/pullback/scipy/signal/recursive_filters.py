@@ -18,7 +18,7 @@ from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating, tensor_of
 from ..mirror import mirrors
-from ..user_functions import example
+from ..user_functions import bare
 
 _ONE = np.ones(1)
 
@@ -104,13 +104,9 @@ def filtered(b: Any, a: Any, x: Any, zi: Any = None) -> Any:
     return LinearFilter.apply(b, a, x, zi)
 
 
-def _plain(x: Any) -> Array:
-    return array_of(example(x)) if isinstance(x, Tensor) else np.asarray(x)
-
-
 def _first(x: Any, axis: int) -> Array:
     """The first element along the axis, for SciPy's checks."""
-    a = _plain(x)
+    a = bare(x)
     return a if a.ndim == 0 else np.take(a, range(min(1, a.shape[axis])), axis=axis)
 
 
@@ -143,7 +139,7 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """
     b, a, x = floating(b), floating(a), floating(x)
     state: Any = None if zi is None else floating(zi)
-    scipy.signal.lfilter(_plain(b), _plain(a), _first(x, axis), axis, None if state is None else _plain(state))
+    scipy.signal.lfilter(bare(b), bare(a), _first(x, axis), axis, None if state is None else bare(state))
     b, a = np.atleast_1d(b), np.atleast_1d(a)
     b, a = b / a[0], a / a[0]
     x = np.moveaxis(x, axis, -1)
@@ -164,8 +160,8 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     tensor([3.], dtype=pullback.float64)
     """
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
-    scipy.signal.lfilter_zi(_plain(b), _plain(a))
-    zeros = np.flatnonzero(_plain(a))
+    scipy.signal.lfilter_zi(bare(b), bare(a))
+    zeros = np.flatnonzero(bare(a))
     a = a[int(zeros[0]) :] if len(zeros) else a
     b, a = b / a[0], a / a[0]
     n = max(len(a), len(b))
@@ -187,8 +183,8 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """
     sos, x = floating(sos), floating(x)
     state: Any = None if zi is None else floating(zi)
-    given = None if state is None else _plain(state)
-    scipy.signal.sosfilt(_plain(sos), _first(x, axis), axis, given)
+    given = None if state is None else bare(state)
+    scipy.signal.sosfilt(bare(sos), _first(x, axis), axis, given)
     y, ends = np.moveaxis(x, axis, -1), []
     for i in range(len(sos)):
         b, a = sos[i, :3], sos[i, 3:]
@@ -208,7 +204,7 @@ def sosfilt_zi(sos: Any) -> Any:
     tensor([[1., 0.]], dtype=pullback.float64)
     """
     sos = floating(sos)
-    scipy.signal.sosfilt_zi(_plain(sos))
+    scipy.signal.sosfilt_zi(bare(sos))
     states, scale = [], 1.0
     for i in range(len(sos)):
         b, a = sos[i, :3], sos[i, 3:]
@@ -268,7 +264,7 @@ def filtfilt(
     if method == "gust":
         raise NotImplementedError("filtfilt: method='gust' has no derivatives here; use method='pad'")
     b, a, x = np.atleast_1d(floating(b)), np.atleast_1d(floating(a)), floating(x)
-    scipy.signal.filtfilt(_plain(b), _plain(a), _plain(x), axis, padtype, padlen, method, irlen)
+    scipy.signal.filtfilt(bare(b), bare(a), bare(x), axis, padtype, padlen, method, irlen)
     edge = 0 if padtype is None else 3 * max(len(a), len(b)) if padlen is None else padlen
     zi = lfilter_zi(b, a)
     b, a = b / a[0], a / a[0]
@@ -285,8 +281,8 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: 
     tensor([0.2500, 0.5000, 0.7500, 1.0000], dtype=pullback.float64)
     """
     sos, x = floating(sos), floating(x)
-    values = _plain(sos)
-    scipy.signal.sosfiltfilt(values, _plain(x), axis, padtype, padlen)
+    values = bare(sos)
+    scipy.signal.sosfiltfilt(values, bare(x), axis, padtype, padlen)
     taps = 2 * len(values) + 1 - min((values[:, 2] == 0).sum(), (values[:, 5] == 0).sum())
     edge = 0 if padtype is None else 3 * int(taps) if padlen is None else padlen
     zi = sosfilt_zi(sos)
@@ -302,7 +298,7 @@ def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     tensor([1., 2.], dtype=pullback.float64)
     """
     num, den = np.atleast_1d(floating(signal)), np.atleast_1d(floating(divisor))
-    scipy.signal.deconvolve(_plain(num), _plain(den))
+    scipy.signal.deconvolve(bare(num), bare(den))
     size = len(num) - len(den) + 1
     if size < 1:
         return tensor_of(np.zeros(0)), num

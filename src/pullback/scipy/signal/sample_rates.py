@@ -16,7 +16,7 @@ from ...tensor.tensor import Tensor
 from ..array_nodes import array_of, floating, tensor_of
 from ..fft.fourier_transforms import fft, ifft, irfft, rfft
 from ..mirror import mirrors
-from ..user_functions import example, plain_setting
+from ..user_functions import bare, plain_setting
 from .convolving import fftconvolve
 from .extending import extended, flipped
 from .recursive_filters import filtfilt, lfilter, sosfilt, sosfiltfilt
@@ -97,9 +97,9 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     """
     (cval,) = plain_setting("signal.upfirdn", cval=cval)
     h, x = floating(h), floating(x)
-    first = np.take(array_of(example(x)), range(1), axis=axis)
+    first = np.take(bare(x), range(1), axis=axis)
     # SciPy's checks; SciPy itself ends the process where it reflects a signal of one value
-    scipy.signal.upfirdn(array_of(example(h)), first, up, down, axis, "constant" if mode in _BORDERS else mode, cval)
+    scipy.signal.upfirdn(bare(h), first, up, down, axis, "constant" if mode in _BORDERS else mode, cval)
     if mode not in _BORDERS:
         raise NotImplementedError(f"upfirdn: mode={mode!r} has no derivatives here; one of {', '.join(_BORDERS)} has")
     up, down = int(up), int(down)
@@ -123,7 +123,7 @@ def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None,
     """
     x = floating(x)
     if domain not in ("time", "freq"):
-        scipy.signal.resample(array_of(example(x)), num, None, axis, None, domain)
+        scipy.signal.resample(bare(x), num, None, axis, None, domain)
     x = np.moveaxis(x, axis, -1) if x.ndim > 1 else x
     n, real = x.shape[-1], domain == "time" and not x.is_complex()
     m = min(num, n)
@@ -206,8 +206,8 @@ def resample_poly(
     tensor([1., 3.], dtype=pullback.float64)
     """
     x = floating(x)
-    given = array_of(example(floating(window))) if isinstance(window, (Tensor, list, np.ndarray)) else window
-    first = np.take(array_of(example(x)), range(1), axis=axis)
+    given = bare(floating(window)) if isinstance(window, (Tensor, list, np.ndarray)) else window
+    first = np.take(bare(x), range(1), axis=axis)
     checked = "wrap" if padtype in _BORDERS and padtype != "constant" else padtype
     scipy.signal.resample_poly(first, up, down, axis, given, checked, cval)  # SciPy's checks
     common = math.gcd(int(up), int(down))

@@ -9,10 +9,10 @@ import numpy as np
 import scipy.signal
 
 from ...ops.shape.axes import movedim
-from ..array_nodes import Array, array_of, floating, linear
+from ..array_nodes import Array, floating, linear
 from ..fft.fourier_transforms import fft, ifft, irfft, rfft
 from ..mirror import mirrors
-from ..user_functions import example
+from ..user_functions import bare
 from .recursive_filters import continued
 from .smoothing import detrend as _detrend
 
@@ -59,12 +59,12 @@ def _window(window: Any, size: int, like: Any) -> Any:
 
 
 def _given(value: Any) -> Any:
-    return value if isinstance(value, (str, tuple)) else array_of(example(floating(value)))
+    return value if isinstance(value, (str, tuple)) else bare(floating(value))
 
 
 def _one_signal(x: Any, axis: int) -> Array:
     """The first of several signals, for SciPy's checks."""
-    a = np.moveaxis(array_of(example(x)), axis, -1)
+    a = np.moveaxis(bare(x), axis, -1)
     return a.reshape(-1, a.shape[-1])[0] if a.size else a
 
 
@@ -143,7 +143,7 @@ def istft(
     """
     z = floating(Zxx)
     t, _ = scipy.signal.istft(
-        array_of(example(z)), fs, _given(window), nperseg, noverlap, nfft, input_onesided, boundary, time_axis,
+        bare(z), fs, _given(window), nperseg, noverlap, nfft, input_onesided, boundary, time_axis,
         freq_axis, scaling,
     )  # fmt: skip
     ndim = z.ndim

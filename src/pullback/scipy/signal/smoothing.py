@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
-from ..array_nodes import array_of, floating, linear
+from ..array_nodes import floating, linear
 from ..fft.fourier_transforms import fft, ifft
 from ..mirror import mirrors
-from ..user_functions import example, plain_setting
+from ..user_functions import bare, plain_setting
 from .convolving import along
 from .extending import extended
 
@@ -39,7 +39,7 @@ def savgol_filter(
     given = dict(zip(names, (window_length, polyorder, deriv, delta, cval), strict=True))
     w, polyorder, deriv, delta, cval = plain_setting("signal.savgol_filter", **given)
     x = floating(x)
-    short = np.take(array_of(example(x)), range(min(x.shape[axis], w)), axis=axis)
+    short = np.take(bare(x), range(min(x.shape[axis], w)), axis=axis)
     scipy.signal.savgol_filter(short, w, polyorder, deriv, delta, axis, mode, cval)  # SciPy's checks
     weights = scipy.signal.savgol_coeffs(w, polyorder, deriv=deriv, delta=delta)
     if mode != "interp":
@@ -78,7 +78,7 @@ def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     x = floating(x)
     n = x.shape[axis] if N is None else N
     if x.is_complex() or n <= 0:
-        scipy.signal.hilbert(array_of(example(x)), N, axis)
+        scipy.signal.hilbert(bare(x), N, axis)
     weights = np.zeros(n)
     weights[0], weights[1 : (n + 1) // 2] = 1, 2
     if n % 2 == 0:

@@ -10,10 +10,9 @@ import numpy as np
 import scipy.spatial.distance as plain_distance
 
 from ....ops.make.conversion import to
-from ....tensor.tensor import Tensor
-from ...array_nodes import array_of, floating
+from ...array_nodes import floating
 from ...mirror import mirrors
-from ...user_functions import example
+from ...user_functions import bare
 from .vectors import (
     correlated,
     curtis,
@@ -69,10 +68,6 @@ def _metric(where: str, metric: Any) -> str:
     return name
 
 
-def _plain(x: Any) -> Any:
-    return array_of(example(x)) if isinstance(x, Tensor) else x
-
-
 def _settings(name: str, points: list[Any], settings: dict[str, Any]) -> dict[str, Any]:
     """The metric's own arguments, where they are not given computed from all points as SciPy computes them."""
     given = {k: v if k in ("p", "base") or v is None else floating(v) for k, v in settings.items()}
@@ -92,7 +87,7 @@ def _no_out(where: str, out: Any) -> None:
 
 
 def _few(x: Any) -> Any:
-    return np.asarray(_plain(x))[:3] if x.ndim else np.asarray(_plain(x))
+    return np.asarray(bare(x))[:3] if x.ndim else np.asarray(bare(x))
 
 
 @mirrors(
@@ -113,9 +108,9 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
     _no_out("cdist", out)
     name = _metric("cdist", metric)
     a, b = to(floating(XA), np.float64), to(floating(XB), np.float64)
-    plain = {k: _plain(v) for k, v in kwargs.items()}
+    plain = {k: bare(v) for k, v in kwargs.items()}
     if name in ("seuclidean", "mahalanobis"):
-        plain_distance.cdist(_plain(a), _plain(b), name, **plain)  # SciPy's checks
+        plain_distance.cdist(bare(a), bare(b), name, **plain)  # SciPy's checks
     else:
         plain_distance.cdist(_few(a), _few(b), name, **plain)
     given = _settings(name, [a, b], kwargs)
@@ -136,9 +131,9 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
     _no_out("pdist", out)
     name = _metric("pdist", metric)
     x = to(floating(X), np.float64)
-    plain = {k: _plain(v) for k, v in kwargs.items()}
+    plain = {k: bare(v) for k, v in kwargs.items()}
     whole = name in ("seuclidean", "mahalanobis")
-    plain_distance.pdist(_plain(x) if whole else _few(x), name, **plain)  # SciPy's checks
+    plain_distance.pdist(bare(x) if whole else _few(x), name, **plain)  # SciPy's checks
     given = _settings(name, [x], kwargs)
     first, second = np.triu_indices(len(x), 1)
     return _METRICS[name](x[first], x[second], **given)
@@ -154,7 +149,7 @@ def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
             [2., 3., 0.]], dtype=pullback.float64)
     """
     x = floating(X)
-    made = plain_distance.squareform(_plain(x), force, checks)
+    made = plain_distance.squareform(bare(x), force, checks)
     if x.ndim == 2:
         return x[np.triu_indices(len(x), 1)]
     n = len(made)

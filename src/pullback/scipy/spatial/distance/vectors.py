@@ -13,9 +13,9 @@ import numpy as np
 import scipy.spatial.distance as plain_distance
 import scipy.special
 
-from ...array_nodes import array_of, floating
+from ...array_nodes import floating
 from ...mirror import mirrors
-from ...user_functions import example, plain_setting
+from ...user_functions import bare, plain_setting
 
 _CORNER = "at zero distance the derivative is taken as zero"
 
@@ -113,7 +113,7 @@ def _entropy(p: Any, m: Any) -> Any:
 def _pair(name: str, u: Any, v: Any, *others: Any) -> list[Any]:
     """The vectors as Tensors, after SciPy's own checks."""
     given = [None if x is None else floating(x) for x in (u, v, *others)]
-    getattr(plain_distance, name)(*[None if x is None else array_of(example(x)) for x in given])
+    getattr(plain_distance, name)(*[bare(x) for x in given])
     return given
 
 
@@ -164,8 +164,8 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
     tensor(2., dtype=pullback.float64)
     """
     u, v, w = (None if x is None else floating(x) for x in (u, v, w))
-    plain = [None if x is None else array_of(example(x)) for x in (u, v, w)]
-    plain_distance.minkowski(plain[0], plain[1], array_of(example(p)).item() if hasattr(p, "_data") else p, plain[2])
+    plain = [bare(x) for x in (u, v, w)]
+    plain_distance.minkowski(plain[0], plain[1], bare(p).item() if hasattr(p, "_data") else p, plain[2])
     return power_mean(u, v, p, w)
 
 
