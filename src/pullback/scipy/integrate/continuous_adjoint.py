@@ -17,7 +17,7 @@ from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from .closed_functions import Closed, call
-from .ivp_runs import EVENT, KNOT, Point, Run, System
+from .ivp_runs import EVENT, KNOT, Run, System
 from .trajectories import Trajectory
 
 _KEPT = ("rtol", "atol", "max_step", "min_step")
@@ -101,13 +101,6 @@ class _Backward:
         found = [g for g, w in zip((of_t0, of_t1, of_query_all), self.wanted[1:4], strict=True) if w]
         parts = list(self._parts(adjoint))
         return (*found, *(parts if self.wanted[4] else parts[1:]))
-
-    def _moving(self, point: Point) -> Any:
-        """The time of a point as a tensor that may be differentiated; None for one within the steps."""
-        _, t0, t1, times = self.inputs[:4]
-        if point.kind != KNOT:
-            return times[point.number]
-        return {0: t0, len(self.run.t) - 1: t1}.get(point.number)
 
     def _along(self, g: Any, t: Any, y: Any) -> Any:
         """The product of a cotangent and the slope of the state."""
