@@ -137,8 +137,8 @@ CASES: dict[str, tuple[Call, str]] = {
     ),
     "expm_frechet": (lambda m, a, e: m.expm_frechet(a, e), "22 22"),
     "fractional_matrix_power": (lambda m, a: m.fractional_matrix_power(a, 0.3), "33p"),
-    **{
-        name: (lambda m, a, name=name: getattr(m, name)(a), "33h")
+    **{  # the functions that grow exponentially get a small matrix, so that rounding is far below the tolerance
+        name: (lambda m, a, name=name: getattr(m, name)(a), "33s" if name in ("coshm", "expm", "sinhm") else "33h")
         for name in "cosm coshm expm logm signm sinhm sinm sqrtm tanhm tanm".split()
     },
 }
