@@ -21,6 +21,11 @@ def normal(x: Any) -> Any:
     return -0.5 * (np.square(x) + LOG_2PI)
 
 
+def log_det(factor: Any) -> Any:
+    """The logarithm of the determinant of the matrix, or the matrices, with this Cholesky factor."""
+    return 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
+
+
 def times_log(c: Any, x: Any) -> Any:
     """``c log(x)``, 0 where both are 0, of derivative 0 there."""
     both = (plain(c) == 0) & (plain(x) == 0)

@@ -20,17 +20,13 @@ from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import as_tensor
 from ..mirror import mirrors
 from ..special.composites import logsumexp
-from .formulas import LOG_2PI
+from .formulas import LOG_2PI, log_det
 from .univariate import exp_of, real
 
 
 def _columns(t: Any) -> Any:
     """Points along the last axis, with their components along the first."""
     return np.expand_dims(t, 0) if t.dim() == 1 else np.reshape(t, (1, 1)) if t.dim() == 0 else t
-
-
-def _log_det(factor: Any) -> Any:
-    return 2 * np.sum(np.log(np.diagonal(factor)))
 
 
 @mirrors(
@@ -150,7 +146,7 @@ class gaussian_kde:  # noqa: N801
         centres, at = (solve_triangular(factor, t, upper=False) for t in (self.dataset, points))
         energy = np.sum(np.square(np.expand_dims(centres, -1) - np.expand_dims(at, 1)), axis=0) / 2
         terms = np.expand_dims(log_weights, -1) - energy
-        return logsumexp(terms, axis=0) - (_log_det(factor) + self.d * LOG_2PI) / 2
+        return logsumexp(terms, axis=0) - (log_det(factor) + self.d * LOG_2PI) / 2
 
     def logpdf(self, x: Any) -> Any:
         """The logarithm of the density at points."""
@@ -164,7 +160,7 @@ class gaussian_kde:  # noqa: N801
         points = self._points(points)
         centres, at = (solve_triangular(self.cho_cov, t, upper=False) for t in (self.dataset, points))
         energy = np.sum(np.square(np.expand_dims(centres, -1) - np.expand_dims(at, 1)), axis=0) / 2
-        scale = np.exp(-(_log_det(self.cho_cov) + self.d * LOG_2PI) / 2)
+        scale = np.exp(-(log_det(self.cho_cov) + self.d * LOG_2PI) / 2)
         return np.sum(np.expand_dims(self._weights, -1) * np.exp(-energy), axis=0) * scale
 
     __call__ = evaluate

@@ -26,7 +26,7 @@ from ..array_nodes import as_tensor
 from ..mirror import mirrors
 from ..special.composites import seen
 from .continuous import DISTRIBUTIONS
-from .formulas import LOG_2PI, times_log
+from .formulas import LOG_2PI, log_det, times_log
 from .univariate import exp_of, real, refuse_samples, replaced
 
 LOG2 = math.log(2.0)
@@ -123,11 +123,6 @@ def _matrix(value: Any, dim: int | None = None) -> Any:
     return t
 
 
-def _log_det(factor: Any) -> Any:
-    """Of the matrix with this Cholesky factor."""
-    return 2 * np.sum(np.log(np.diagonal(factor, axis1=-2, axis2=-1)), axis=-1)
-
-
 def _solved(factor: Any, right: Any) -> Any:
     """``factor^-1 right`` for a lower triangle."""
     return solve_triangular(factor, right, upper=False)
@@ -196,7 +191,7 @@ class MultivariateNormal(_Elliptical):
         if allow_singular:
             return _squeezed(_singular(gap, matrix))
         factor = np.linalg.cholesky(matrix)
-        return _squeezed(-0.5 * (_mahalanobis(gap, factor) + _log_det(factor) + dim * LOG_2PI))
+        return _squeezed(-0.5 * (_mahalanobis(gap, factor) + log_det(factor) + dim * LOG_2PI))
 
     @_scipys
     def pdf(self, x: Any, mean: Any = None, cov: Any = 1, allow_singular: bool = False) -> Any:
@@ -207,7 +202,7 @@ class MultivariateNormal(_Elliptical):
     def entropy(self, mean: Any = None, cov: Any = 1) -> Any:
         """The differential entropy."""
         _, matrix, dim = self._parameters(mean, cov)
-        return 0.5 * (dim * (1 + LOG_2PI) + _log_det(np.linalg.cholesky(matrix)))
+        return 0.5 * (dim * (1 + LOG_2PI) + log_det(np.linalg.cholesky(matrix)))
 
     @_scipys
     def rvs(
@@ -255,7 +250,7 @@ class MultivariateT(_Elliptical):
         factor = np.linalg.cholesky(matrix)
         length = _mahalanobis(_points(x, dim) - centre, factor)
         constant = sp.gammaln((nu + dim) / 2) - sp.gammaln(nu / 2) - dim / 2 * np.log(nu * math.pi)
-        return _squeezed(constant - _log_det(factor) / 2 - (nu + dim) / 2 * np.log1p(length / nu))
+        return _squeezed(constant - log_det(factor) / 2 - (nu + dim) / 2 * np.log1p(length / nu))
 
     @_scipys
     def pdf(self, x: Any, loc: Any = None, shape: Any = 1, df: Any = 1, allow_singular: bool = False) -> Any:
@@ -271,7 +266,7 @@ class MultivariateT(_Elliptical):
         nu = real(df)
         half, both = nu / 2, (nu + dim) / 2
         constant = sp.gammaln(half) - sp.gammaln(both) + dim / 2 * np.log(nu * math.pi)
-        return constant + both * (sp.psi(both) - sp.psi(half)) + _log_det(np.linalg.cholesky(matrix)) / 2
+        return constant + both * (sp.psi(both) - sp.psi(half)) + log_det(np.linalg.cholesky(matrix)) / 2
 
     @_scipys
     def rvs(self, loc: Any = None, shape: Any = 1, df: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
@@ -404,8 +399,8 @@ class Wishart(_OfMatrices):
         points, factor = self._points(x, dim), np.linalg.cholesky(matrix)
         roots = np.linalg.cholesky(points)
         trace = np.sum(np.square(_solved(factor, roots)), axis=(-2, -1))
-        constant = df / 2 * (dim * LOG2 + _log_det(factor)) + _multigammaln(df / 2, dim)
-        return _squeezed((df - dim - 1) / 2 * _log_det(roots) - trace / 2 - constant)
+        constant = df / 2 * (dim * LOG2 + log_det(factor)) + _multigammaln(df / 2, dim)
+        return _squeezed((df - dim - 1) / 2 * log_det(roots) - trace / 2 - constant)
 
     @_scipys
     def mean(self, df: Any, scale: Any) -> Any:
@@ -425,7 +420,7 @@ class Wishart(_OfMatrices):
         df, matrix, dim = self._parameters(df, scale)
         sums = sum(sp.psi((df - i) / 2) for i in range(dim))
         constant = dim * (dim + 1) / 2 * LOG2 + _multigammaln(df / 2, dim) + df * dim / 2
-        return constant + (dim + 1) / 2 * _log_det(np.linalg.cholesky(matrix)) - (df - dim - 1) / 2 * sums
+        return constant + (dim + 1) / 2 * log_det(np.linalg.cholesky(matrix)) - (df - dim - 1) / 2 * sums
 
     @_scipys
     def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Any:
@@ -444,8 +439,8 @@ class InverseWishart(_OfMatrices):
         df, matrix, dim = self._parameters(df, scale)
         roots, factor = np.linalg.cholesky(self._points(x, dim)), np.linalg.cholesky(matrix)
         trace = np.sum(np.square(_solved(roots, factor + np.zeros(tuple(roots.shape)))), axis=(-2, -1))
-        constant = df / 2 * (dim * LOG2 - _log_det(factor)) + _multigammaln(df / 2, dim)
-        return _squeezed(-(df + dim + 1) / 2 * _log_det(roots) - trace / 2 - constant)
+        constant = df / 2 * (dim * LOG2 - log_det(factor)) + _multigammaln(df / 2, dim)
+        return _squeezed(-(df + dim + 1) / 2 * log_det(roots) - trace / 2 - constant)
 
     @_scipys
     def mean(self, df: Any, scale: Any) -> Any:
@@ -466,7 +461,7 @@ class InverseWishart(_OfMatrices):
         df, matrix, dim = self._parameters(df, scale)
         sums = sum(sp.psi((df - dim + i) / 2) for i in range(1, dim + 1))
         constant = _multigammaln(df / 2, dim) + dim * df / 2
-        return constant + (dim + 1) / 2 * (_log_det(np.linalg.cholesky(matrix)) - LOG2) - (df + dim + 1) / 2 * sums
+        return constant + (dim + 1) / 2 * (log_det(np.linalg.cholesky(matrix)) - LOG2) - (df + dim + 1) / 2 * sums
 
     @_scipys
     def rvs(self, df: Any, scale: Any, size: Any = 1, random_state: Any = None) -> Any:
@@ -560,7 +555,7 @@ class MatrixNormal(Multivariate):
         zeros = np.zeros((*gap.shape[:-2], 1, 1))
         half = np.swapaxes(_solved(rows + zeros, gap), -1, -2)
         length = np.sum(np.square(_solved(columns + zeros, half)), axis=(-2, -1))
-        return _squeezed(-0.5 * (n * m * LOG_2PI + m * _log_det(rows) + n * _log_det(columns) + length))
+        return _squeezed(-0.5 * (n * m * LOG_2PI + m * log_det(rows) + n * log_det(columns) + length))
 
     @_scipys
     def pdf(self, X: Any, mean: Any = None, rowcov: Any = 1, colcov: Any = 1) -> Any:
@@ -572,7 +567,7 @@ class MatrixNormal(Multivariate):
         """The differential entropy."""
         _, rows, columns = self._parameters(None, rowcov, colcov)
         n, m = rows.shape[0], columns.shape[0]
-        return 0.5 * (n * m * (1 + LOG_2PI) + m * _log_det(rows) + n * _log_det(columns))
+        return 0.5 * (n * m * (1 + LOG_2PI) + m * log_det(rows) + n * log_det(columns))
 
     @_scipys
     def rvs(self, mean: Any = None, rowcov: Any = 1, colcov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
