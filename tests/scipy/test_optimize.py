@@ -292,6 +292,21 @@ def test_a_bound_that_is_reached_without_a_force_is_refused() -> None:
     assert a.grad is None
 
 
+def test_a_compiled_function_has_the_same_minimum_and_derivatives() -> None:
+    def f(x: Any, a: Any) -> Any:
+        return ((x - a) ** 4).sum() + ((x[1:] - x[:-1]) ** 2).sum() + (x**2).sum()
+
+    def found(f: Any, a: Any) -> Any:
+        return optimize.minimize(f, np.zeros(3), (a,), method="BFGS", options={"gtol": 1e-8}).x
+
+    a, fast = leaf(0.5, 1.0, 2.0), pullback.compile(f, backend="numpy")
+    np.testing.assert_allclose(found(fast, a).detach().numpy(), found(f, a).detach().numpy(), rtol=1e-8)
+    jacobians = [func.jacrev(lambda a, f=f: found(f, a))(a.detach()).numpy() for f in (fast, f)]
+    np.testing.assert_allclose(*jacobians, rtol=1e-6)
+    (slope,) = pullback.autograd.grad(found(fast, a).sum(), a)
+    np.testing.assert_allclose(slope.numpy(), jacobians[1].sum(0), rtol=1e-6)
+
+
 # Failures and bad input -----------------------------------------------------------------------------------------------
 
 
