@@ -122,15 +122,7 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return True if any(name in MISSING for name in within) else None
 
 
-# -- what is left out where an optional package is missing -------------------------------------------------------------
-
-
-def _needs(item: pytest.Item) -> list[str]:
-    """The optional packages a test needs: by its marker, or because an example of its page imports them."""
-    if isinstance(item, pytest.DoctestItem):
-        source = "".join(example.source for example in item.dtest.examples)
-        return [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}\b", source, re.MULTILINE)]
-    return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
+# -- what is counted as covered ----------------------------------------------------------------------------------------
 
 
 # Tests of the source itself; files of tests that go over the table of operations once more, for another dtype, another
@@ -146,13 +138,38 @@ NOT_COUNTED = (
 )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Run a test that is not counted as covered without the tracer that counts.
+
+    The marker `no_cover` of pytest-cov takes away one tracer of two in the processes of pytest-xdist.
+    """
+    tracer, counted = sys.gettrace(), not item.nodeid.startswith(NOT_COUNTED)
+    if counted or item.config.getoption("--count-everything"):
+        return (yield)
+    sys.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(tracer)
+
+
+# -- what is left out where an optional package is missing -------------------------------------------------------------
+
+
+def _needs(item: pytest.Item) -> list[str]:
+    """The optional packages a test needs: by its marker, or because an example of its page imports them."""
+    if isinstance(item, pytest.DoctestItem):
+        source = "".join(example.source for example in item.dtest.examples)
+        return [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}\b", source, re.MULTILINE)]
+    return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
     for item in items:
-        if item.nodeid.startswith(NOT_COUNTED) and not config.getoption("--count-everything"):
-            item.add_marker("no_cover")
         for name in _needs(item):
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well
                 item.add_marker(name)
