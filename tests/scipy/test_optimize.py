@@ -336,6 +336,26 @@ def test_a_singular_jacobian_is_named() -> None:
         flat.x.sum().backward()
 
 
+def test_a_sparse_jacobian_that_is_singular_but_for_rounding_is_named() -> None:
+    """A closed pipe: the levels are determined up to a constant. The factors have a pivot of about 1e-16."""
+    conductivity = pullback.from_numpy(np.random.default_rng(0).uniform(0.5, 2, 599))
+    wall = pullback.zeros(1, dtype=pullback.float64)
+
+    def balance(x: pullback.Tensor, source: pullback.Tensor, leak: float) -> pullback.Tensor:
+        flux = pullback.cat([wall, conductivity * (x[1:] - x[:-1]), wall])
+        return flux[1:] - flux[:-1] + source - source.mean() - leak * x
+
+    source = leaf(*np.ones(600))
+    closed = optimize.root(balance, np.zeros(600), (source, 0.0), method="krylov").x
+    with pytest.raises(RuntimeError, match="Jacobian at the solution is singular"):
+        closed[0].backward()
+    scale = pullback.from_numpy(10.0 ** np.linspace(0, -11, 600))  # small pivots alone are no reason
+    leaking = optimize.root(lambda x, s: scale * balance(x, s, 1.0), np.zeros(600), (source,), method="krylov").x
+    (found,) = pullback.autograd.grad(leaking[0], source)
+    assert abs(found.sum().item()) < 1e-8  # the mean of the source does not count
+    assert found[0].item() > 0.1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

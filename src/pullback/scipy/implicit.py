@@ -29,6 +29,8 @@ from .solutions import LinearEquation, Solution
 DENSE = 400
 """Up to this number of unknowns a Jacobian is a dense matrix; beyond, it is sparse, or only its products are used."""
 
+_SMALL_PIVOT = 1e-8  # of a sparse Jacobian, beside its largest
+
 _KEPT = 4  # factorised Jacobians of an equation: of several solutions, e.g. of the samples of a batch
 
 
@@ -46,8 +48,7 @@ class Dense:
                     f"{where}: the Jacobian at the solution has elements that are not finite: there is no derivative"
                 )
             )
-        condition = np.linalg.cond(matrix, 1) if matrix.size else 1.0
-        if not condition < 0.1 / np.finfo(matrix.dtype).eps:
+        if matrix.size and not np.linalg.cond(matrix, 1) < _largest_condition(matrix):
             raise RuntimeError(singular(where))
         self.factors = scipy.linalg.lu_factor(matrix, check_finite=False) if matrix.size else None
 
@@ -66,10 +67,27 @@ class Sparse:
             self.factors = factors_of(matrix)
         except RuntimeError as error:
             raise RuntimeError(singular(where)) from error
+        # The pivots of a matrix that is nearly singular nearly always say so; the condition is estimated only then.
+        pivots = np.abs(self.factors.U.diagonal())
+        if not pivots.min() > pivots.max() * _SMALL_PIVOT and not self._condition(matrix) < _largest_condition(matrix):
+            raise RuntimeError(singular(where))
+
+    def _condition(self, matrix: Any) -> float:
+        """An estimate of the condition number in the 1-norm, from a few solutions with the factors."""
+        inverse = scipy.sparse.linalg.LinearOperator(
+            matrix.shape, self.factors.solve, lambda b: self.factors.solve(b, "H"), dtype=matrix.dtype
+        )
+        size = scipy.sparse.linalg.norm(matrix, 1) * scipy.sparse.linalg.onenormest(inverse)
+        return float(size)
 
     def solve(self, b: Array, transposed: bool) -> Array:
         found: Array = self.factors.solve(b, "T" if transposed else "N")
         return found
+
+
+def _largest_condition(matrix: Any) -> float:
+    """From this condition number of the Jacobian on, rounding leaves a derivative no digit."""
+    return 0.1 / float(np.finfo(matrix.dtype).eps)
 
 
 def factors_of(matrix: Any) -> Any:
