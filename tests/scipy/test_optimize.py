@@ -479,9 +479,11 @@ def test_a_compiled_function_leaves_a_solver_to_the_plain_one() -> None:
         return optimize.root(lambda x, a: x**2 - a, [1.0, 1.0], (a * 2,)).x * 3
 
     a = leaf(1.0, 2.0)
-    with pytest.raises(RuntimeError, match="fallback=True"):
+    with pytest.raises(RuntimeError, match="fallback=True") as caught:
         pullback.compile(solved)(a)
-    with pytest.warns(UserWarning, match="traced"):
+    assert "pullback.scipy computes on arrays" in str(caught.value)
+    assert "optimize.root(lambda x, a: x**2 - a" in str(caught.value)  # the user's line, and not one of SciPy's
+    with pytest.warns(UserWarning, match="runs as it is written"):
         found = pullback.compile(solved, fallback=True)(a)
     found.sum().backward()
     np.testing.assert_allclose(found.detach().numpy(), 3 * np.sqrt([2.0, 4.0]), rtol=1e-9)

@@ -15,6 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import CALLED
 from ..tensor.tensor import Tensor
 
@@ -23,6 +25,11 @@ Place = tuple[str, int, str]
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
 """The prefixes of the names of this package's files, and of the code that `pullback.compile` writes."""
+
+_CALLERS = tuple(
+    os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy")
+)
+"""The prefixes of the names of files that call this package on behalf of the user."""
 
 
 def is_ours(frame: Any) -> bool:
@@ -63,7 +70,7 @@ def place_of(frame: Any) -> Place:
 def user_place() -> list[Place]:
     """The innermost line of the user's code."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith((*_PACKAGE, *_CALLERS)):
         frame = frame.f_back
     return [] if frame is None else [place_of(frame)]
 

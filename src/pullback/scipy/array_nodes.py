@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.function import Function
+from ..interpreters.traced import open_traces, refused
 from ..ops.make.conversion import to
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
@@ -28,11 +29,16 @@ Map = Callable[[Array], Array]
 def array_of(value: Any) -> Array:
     """The plain array of a Tensor that belongs to no transform; of anything else, what NumPy makes of it.
 
-    TypeError for a sparse tensor, and in a transform.
+    TypeError for a sparse tensor, and in a transform; TraceError in `compile`.
     """
     if not isinstance(value, Tensor):
         return np.asarray(value)
     if type(value._data) is not np.ndarray:
+        if open_traces():
+            raise refused(
+                "a function of pullback.scipy computes on arrays, and no program holds such a call",
+                "call it between compiled functions, or compile the function that it is given",
+            )
         raise TypeError(errors.message("pullback.scipy", expected="a dense tensor", found=errors.describe(value)))
     if value._data.dtype.kind == "V":
         raise TypeError(
