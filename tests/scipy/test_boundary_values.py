@@ -164,11 +164,20 @@ def test_bad_input_to_solve_bvp(change: dict[str, Any], error: type[Exception], 
 
 def test_a_boundary_value_problem_without_a_solution() -> None:
     k = t64(1.0)
-    lost = solve_bvp(
-        lambda x, y: [y[1], -k * y[0]], lambda a, b: [a[0], a[0]], [0, 0.5, 1], np.ones((2, 3)), on_failure="nan"
-    )
-    assert not lost.success
-    assert np.isnan(lost.y.detach().numpy()).all()
+
+    def lost(on_failure: str) -> Any:
+        return solve_bvp(
+            lambda x, y: [y[1], -k * y[0]], lambda a, b: [a[0], a[0]], [0, 0.5, 1], np.ones((2, 3)),
+            on_failure=on_failure,
+        )  # fmt: skip
+
+    found = lost("nan")
+    assert not found.success
+    assert np.isnan(found.y.detach().numpy()).all()
+    with pytest.raises(RuntimeError, match="solve_bvp did not converge, .*singular Jacobian"):
+        lost("raise")
+    with pytest.raises(ValueError, match="on_failure"):
+        lost("ignore")
 
 
 # odeint ---------------------------------------------------------------------------------------------------------------
@@ -215,8 +224,12 @@ def test_odeint_refuses_what_scipy_refuses() -> None:
         odeint(lambda y, t: y, [1.0], [0.0, 1.0], rtol=t64(1e-3))
     with pytest.raises(RuntimeError, match="Excess work done"):
         odeint(lambda y, t: y * y, t64([1.0]), [0.0, 2.0])
-    lost = odeint(lambda y, t: y * y, t64([1.0]), [0.0, 2.0], on_failure="nan")
-    assert np.isnan(lost.detach().numpy()).all()
+    start = t64([1.0])
+    lost = odeint(lambda y, t: y * y, start, [0.0, 2.0], on_failure="nan")
+    lost.sum().backward()
+    assert np.isnan([*lost.detach().numpy().ravel(), start.grad.item()]).all()
+    with pytest.raises(ValueError, match="on_failure"):
+        odeint(lambda y, t: y, [1.0], [0.0, 1.0], on_failure="ignore")
 
 
 # The package ----------------------------------------------------------------------------------------------------------

@@ -474,6 +474,26 @@ def test_a_large_system_has_a_sparse_jacobian() -> None:
     assert k.grad.item() == pytest.approx((up - down).sum().item() / (2 * step), rel=1e-3)
 
 
+@pytest.mark.parametrize("held", [0.0, 1e-3], ids=str)
+def test_a_sparse_jacobian_that_is_almost_singular_is_named(held: float) -> None:
+    n = 600
+    weights = np.linspace(0.3, 1.7, n)  # their pivots are rounded, so that none is exactly 0
+
+    def ring(x: Any, k: Any) -> Any:  # the mean is held by `held` alone
+        flow = weights * (np.roll(x, -1) - x)
+        return flow - np.roll(flow, 1) - held * x + k * (np.arange(n) % 2 - 0.5)
+
+    k, state = leaf(1.0), np.random.get_state()[1]
+    x = optimize.root(ring, np.zeros(n), (k,), method="krylov", options={"fatol": 1e-8}).x
+    if held == 1e-3:
+        (x**2).sum().backward()
+        assert k.grad.item() == pytest.approx(2 * (x.detach() ** 2).sum().item(), rel=1e-5)
+    else:
+        with pytest.raises(RuntimeError, match="Jacobian at the solution is singular"):
+            (x**2).sum().backward()
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
 def test_a_compiled_function_leaves_a_solver_to_the_plain_one() -> None:
     def solved(a: Any) -> Any:
         return optimize.root(lambda x, a: x**2 - a, [1.0, 1.0], (a * 2,)).x * 3

@@ -162,6 +162,51 @@ def test_an_integral_that_does_not_converge() -> None:
     assert np.isnan(value.item())
 
 
+def _rough(x: Any, k: Any) -> Any:
+    return k / x
+
+
+def _rough_pair(x: Any, k: Any) -> Any:
+    return np.array([1.0, 2.0]) * k / x
+
+
+@pytest.mark.parametrize("settings", [{}, {"full_output": 1}, {"full_output": 1, "complex_func": True}], ids=range(3))
+def test_quad_says_why_there_is_no_gradient(settings: dict[str, Any]) -> None:
+    said = "quad did not converge, .*(divergent|maximum number of subdivisions)"
+    with pytest.raises(RuntimeError, match=said):
+        quad(_rough, 0.0, 1.0, args=(t64(1.0),), **settings)
+    k = t64(1.0)
+    value = quad(_rough, 0.0, 1.0, args=(k,), on_failure="nan", **settings)[0]
+    value.real.backward()
+    assert np.isnan([value.real.item(), k.grad.item()]).all()
+
+
+def test_quad_vec_says_why_there_is_no_gradient() -> None:
+    with pytest.raises(RuntimeError, match="quad_vec did not converge, .*Target precision not reached"):
+        quad_vec(_rough_pair, 0.0, 1.0, args=(t64(1.0),), limit=30)
+    k = t64(1.0)
+    value, _ = quad_vec(_rough_pair, 0.0, 1.0, args=(k,), limit=30, on_failure="nan")
+    value.sum().backward()
+    assert np.isnan([*value.detach().numpy(), k.grad.item()]).all()
+    plain = quad_vec(_rough_pair, 0.0, 1.0, args=(1.0,), limit=30, full_output=True)[2]
+    assert not plain.success
+    odd, _ = quad_vec(lambda x, k: k * x**3 * np.array([1.0, -1.0]), -1.0, 1.0, args=(k,))  # 0, but for rounding
+    np.testing.assert_allclose(odd.detach().numpy(), 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(), (2,)], ids=str)
+def test_an_integral_whose_derivative_does_not_converge(shape: tuple[int, ...]) -> None:
+    def root_of(x: Any, k: Any) -> Any:  # 1 at k = 1, with the slope 1 / x
+        return 1 + np.log(k).sum() / x
+
+    k = t64(np.ones(shape))
+    value, _ = quad(root_of, 0.0, 1.0, args=(k,))
+    with pytest.raises(RuntimeError, match="quad: the integral of a derivative did not converge"):
+        value.backward()
+    quad(root_of, 0.0, 1.0, args=(k,), on_failure="nan")[0].backward()
+    assert np.isnan(k.grad.numpy()).all()
+
+
 @pytest.mark.parametrize("limits", [(0.1, 1.3), (0.1, INF)], ids=str)
 def test_quad_vec(limits: tuple[float, float]) -> None:
     def f(x: Any, k: Any) -> Any:

@@ -43,11 +43,7 @@ class Dense:
     def __init__(self, where: str, matrix: Array) -> None:
         self.matrix = matrix
         if not np.isfinite(matrix).all():
-            raise RuntimeError(
-                errors.message(
-                    f"{where}: the Jacobian at the solution has elements that are not finite: there is no derivative"
-                )
-            )
+            raise RuntimeError(not_finite(where))
         if matrix.size and not np.linalg.cond(matrix, 1) < _largest_condition(matrix):
             raise RuntimeError(singular(where))
         self.factors = scipy.linalg.lu_factor(matrix, check_finite=False) if matrix.size else None
@@ -63,6 +59,8 @@ class Sparse:
     """A factorised sparse Jacobian."""
 
     def __init__(self, where: str, matrix: Any) -> None:
+        if not np.isfinite(matrix.data).all():
+            raise RuntimeError(not_finite(where))
         try:
             self.factors = factors_of(matrix)
         except RuntimeError as error:
@@ -77,7 +75,7 @@ class Sparse:
         inverse = scipy.sparse.linalg.LinearOperator(
             matrix.shape, self.factors.solve, lambda b: self.factors.solve(b, "H"), dtype=matrix.dtype
         )
-        size = scipy.sparse.linalg.norm(matrix, 1) * scipy.sparse.linalg.onenormest(inverse)
+        size = scipy.sparse.linalg.norm(matrix, 1) * scipy.sparse.linalg.onenormest(inverse, t=1)  # draws no random numbers
         return float(size)
 
     def solve(self, b: Array, transposed: bool) -> Array:
@@ -122,6 +120,13 @@ class Unknown:
 
     def solve(self, b: Array, transposed: bool) -> Array:
         return np.full_like(b, np.nan)
+
+
+def not_finite(where: str) -> str:
+    """The message for a Jacobian with NaN or infinities."""
+    return errors.message(
+        f"{where}: the Jacobian at the solution has elements that are not finite: there is no derivative"
+    )
 
 
 def singular(where: str) -> str:

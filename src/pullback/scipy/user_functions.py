@@ -54,6 +54,16 @@ def check_choice(where: str, name: str, value: Any, choices: Sequence[str]) -> N
         )
 
 
+def not_converged(where: str, said: str, change: str) -> RuntimeError:
+    """The error of a solver that found nothing. said: SciPy's own words. change: what may help."""
+    return RuntimeError(
+        errors.message(
+            f"{where} did not converge, so there is no solution to differentiate: {said}",
+            do=f"change {change}; on_failure='nan' gives NaN",
+        )
+    )
+
+
 def arguments(args: Any) -> tuple[Any, ...]:
     """``args=`` as a tuple, as SciPy takes it."""
     return args if isinstance(args, tuple) else (args,)
@@ -318,7 +328,7 @@ def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
         fun = fun.__func__
     elif not isinstance(fun, types.FunctionType):
         yield type(fun).__name__, fun
-        fun = vars(type(fun)).get("__call__")
+        fun = inspect.getattr_static(type(fun), "__call__", None)
     fun = inspect.unwrap(fun) if callable(fun) else fun
     if isinstance(fun, types.FunctionType):
         yield from zip(fun.__code__.co_freevars, _cells(fun.__closure__ or ()), strict=True)

@@ -16,7 +16,7 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
 from ..mirror import mirrors
-from ..user_functions import Given, check_function, plain_setting, value_of
+from ..user_functions import ON_FAILURE, Given, check_choice, check_function, not_converged, plain_setting, value_of
 from .closed_functions import Closed, call, root
 
 _WHERE = "pullback.scipy.integrate.solve_bvp"
@@ -149,7 +149,7 @@ def solve_bvp(
             besides are differentiated; as in SciPy there is no ``args=``.
         x: the first mesh. Its ends are differentiated; the points between move with them in proportion.
         y, p: first guesses, which the solution does not depend on.
-        on_failure: "raise" a RuntimeError with SciPy's message, or "nan".
+        on_failure: "raise" a RuntimeError with SciPy's message, or "nan": values and gradients are NaN.
 
     Returns:
         SciPy's BVPResult with Tensors p, x, y, yp, with ``sol(x)``, and with ``gradient_error``: the largest relative
@@ -167,6 +167,7 @@ def solve_bvp(
     >>> round(k.grad.item(), 4)
     0.0778
     """
+    check_choice(_WHERE, "on_failure", on_failure, ON_FAILURE)
     for name, value in (("fun", fun), ("bc", bc)):
         check_function(_WHERE, value, name)
     given = {"S": S, "tol": tol, "max_nodes": max_nodes, "verbose": verbose, "bc_tol": bc_tol}
@@ -188,8 +189,8 @@ def solve_bvp(
     (which,) = call(Closed(problem.plan), *[v.detach() for v in (a, b, *read)])
     runs = list(problem.runs)
     worst = max(runs, key=lambda r: r.status)
-    if worst.status and on_failure != "nan":
-        raise RuntimeError(worst.message)
+    if worst.status and on_failure == "raise":
+        raise not_converged(_WHERE, worst.message, "the first guess y, the mesh x, max_nodes or tol")
     if len({r.x.size for r in runs}) > 1:
         raise RuntimeError(
             errors.message(f"{_WHERE}: under vmap the samples have meshes of different sizes", do="give a finer mesh x")

@@ -18,7 +18,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
-from ..user_functions import ON_FAILURE, Given, check_choice, check_function, plain_setting
+from ..user_functions import ON_FAILURE, Given, check_choice, check_function, not_converged, plain_setting
 from .closed_functions import Closed, call
 from .continuous_adjoint import ContinuousTrajectory
 from .implicit_steps import jacobian_of
@@ -228,7 +228,7 @@ def _matrix(value: Any) -> Any:
 def _check_runs(runs: Sequence[Run], on_failure: str) -> None:
     for run in runs:
         if run.failed and on_failure == "raise":
-            raise RuntimeError(run.result.message)
+            raise not_converged(_WHERE, run.result.message, "the method, its tolerances or t_span")
     if len({(r.main, *map(len, r.result.t_events or [])) for r in runs}) > 1:
         raise RuntimeError(
             errors.message(

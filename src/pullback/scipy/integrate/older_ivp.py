@@ -15,7 +15,7 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
 from ..mirror import mirrors
-from ..user_functions import Given, arguments, check_function, plain_setting
+from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, plain_setting
 from .closed_functions import Closed, call
 from .ivp_runs import Run, System, queries
 from .right_hand_side import UserFunction
@@ -47,6 +47,8 @@ class _Older(System):
         steps = [(t[0], y0._data), (t[-1], y0._data)]
         if self.differentiated and message == "Integration successful." and t[0] != t[-1]:
             found = scipy.integrate.solve_ivp(f, (t[0], t[-1]), y0._data, "LSODA", **self.options)
+            if found.status < 0:
+                message = found.message
             steps = list(zip(found.t, found.y.T, strict=True))
         result = {"info": info, "message": lost or message, "status": 0 if message == "Integration successful." else -1}
         knots, states = np.array([s[0] for s in steps]), np.array([s[1] for s in steps])
@@ -96,7 +98,7 @@ def odeint(
     """Solve an initial value problem ``dy/dt = func(y, t, *args)``; the result has a row for each time.
 
     func, y0, t, args: as in `solve_ivp`, except for the order of y and t without `tfirst`. Tensors in y0, t and args
-    are differentiated. on_failure: "raise" a RuntimeError with SciPy's message, or "nan".
+    are differentiated. on_failure: "raise" a RuntimeError with SciPy's message, or "nan": values and gradients are NaN.
 
     The values are SciPy's; the derivative is that of `solve_ivp` with "LSODA" at the same tolerances. `solve_ivp` with
     an explicit method is faster where the system is not stiff.
@@ -109,6 +111,7 @@ def odeint(
     -0.73576
     """
     check_function(_WHERE, func)
+    check_choice(_WHERE, "on_failure", on_failure, ON_FAILURE)
     settings = {
         "col_deriv": col_deriv, "ml": ml, "mu": mu, "rtol": rtol, "atol": atol, "tcrit": tcrit, "h0": h0, "hmax": hmax,
         "hmin": hmin, "ixpr": ixpr, "mxstep": mxstep, "mxhnil": mxhnil, "mxordn": mxordn, "mxords": mxords,
@@ -133,8 +136,8 @@ def odeint(
     (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
     worst = min(runs, key=lambda r: r.result.status).result
-    if worst.status < 0 and on_failure != "nan":
-        raise RuntimeError(worst.message)
+    if worst.status < 0 and on_failure == "raise":
+        raise not_converged(_WHERE, worst.message, "mxstep, rtol, atol or t")
     rows = call(Trajectory(system), which, *inputs)[1]
     if worst.status < 0:
         rows = rows * np.nan

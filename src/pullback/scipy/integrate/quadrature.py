@@ -23,7 +23,17 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
-from ..user_functions import Given, arguments, check_function, example, plain_setting, value_of
+from ..user_functions import (
+    ON_FAILURE,
+    Given,
+    arguments,
+    check_choice,
+    check_function,
+    example,
+    not_converged,
+    plain_setting,
+    value_of,
+)
 from .closed_functions import Closed, call, each, given
 
 Integrate = Callable[[Callable[[float], Array], float, float], Array]
@@ -149,46 +159,82 @@ def _split(flat: Any, like: Sequence[Any]) -> Any:
         start += size
 
 
-class _Adaptive:
-    """SciPy's integrator with its settings. outputs: what it returned besides values, for each call."""
+_ROUNDING = 2  # the status of quad_vec for an integral that is as exact as rounding allows
 
-    def __init__(self, scalar: dict[str, Any] | None, vector: dict[str, Any]) -> None:
-        self.scalar, self.vector = scalar, vector
+_CHANGE = "the limits, points, limit, epsabs or epsrel"
+
+
+class _Adaptive:
+    """SciPy's integrator with its settings.
+
+    scalar: those of `quad`, None for `quad_vec`. outputs: what it returned besides values, for each call. messages:
+    why the integral that was asked for did not converge.
+    """
+
+    def __init__(self, where: str, on_failure: str, scalar: dict[str, Any] | None, vector: dict[str, Any]) -> None:
+        check_choice(where, "on_failure", on_failure, ON_FAILURE)
+        self.where, self.on_failure, self.scalar, self.vector = where, on_failure, scalar, vector
         self.outputs: list[tuple[Any, ...]] = []
         self.messages: list[str] = []
 
     def first(self, f: Callable[[float], Array], a: float, b: float) -> Array:
         """The integral that was asked for, by the function that was called."""
         if self.scalar is None:
-            found = scipy.integrate.quad_vec(f, a, b, **self.vector)
-            self.outputs.append(found[1:])
-            return np.asarray(found[0])
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            found = scipy.integrate.quad(lambda x: f(x).item(), a, b, **self.scalar)
-        for w in caught:
-            if issubclass(w.category, scipy.integrate.IntegrationWarning):
-                self.messages.append(str(w.message))
-            else:
-                warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+            found, lost = _vectors(f, a, b, self.vector)
+        else:
+            found, lost = _numbers(lambda x: f(x).item(), a, b, self.scalar)
+        self.messages += lost
         self.outputs.append(found[1:])
         return np.asarray(found[0])
 
     def further(self, f: Callable[[float], Array], a: float, b: float) -> Array:
         """Integrals of derivatives: `quad` for one number or with a weight, else `quad_vec`."""
-        if self.scalar is None:
-            return np.asarray(scipy.integrate.quad_vec(f, a, b, **{**self.vector, "full_output": False})[0])
         sample = f(_inside(a, b))
         if sample.size == 0:
             return sample
-        if sample.size > 1 and self.scalar.get("weight") is None:
-            return np.asarray(scipy.integrate.quad_vec(f, a, b, **self.vector)[0])
+        if self.scalar is None or (sample.size > 1 and self.scalar.get("weight") is None):
+            with np.errstate(over="ignore", invalid="ignore"):  # of an integral that diverges, which is an error below
+                found, lost = _vectors(f, a, b, {**self.vector, "full_output": False})
+            return self._checked(np.asarray(found[0]), lost)
         known = functools.cache(lambda x: np.ravel(f(x)))
         settings = {**self.scalar, "full_output": 0, "complex_func": sample.dtype.kind == "c"}
-        parts = [
-            scipy.integrate.quad(lambda x, i=i: known(x)[i].item(), a, b, **settings)[0] for i in range(sample.size)
-        ]
-        return np.array(parts).reshape(sample.shape)
+        parts, lost = [], []
+        for i in range(sample.size):
+            found, messages = _numbers(lambda x, i=i: known(x)[i].item(), a, b, settings)
+            parts.append(found[0])
+            lost += messages
+        return self._checked(np.array(parts).reshape(sample.shape), lost)
+
+    def _checked(self, value: Array, lost: list[str]) -> Array:
+        if not lost:
+            return value
+        if self.on_failure == "raise":
+            raise not_converged(f"{self.where}: the integral of a derivative", lost[0], _CHANGE)
+        return np.full_like(value, np.nan)
+
+
+def _vectors(f: Callable[[float], Array], a: float, b: float, settings: dict[str, Any]) -> tuple[Any, list[str]]:
+    """What `quad_vec` returns, and why it did not converge."""
+    *found, info = scipy.integrate.quad_vec(f, a, b, **{**settings, "full_output": True})
+    lost = [] if info.success or info.status == _ROUNDING else [info.message]
+    return (*found, info) if settings.get("full_output") else tuple(found), lost
+
+
+def _numbers(f: Callable[[float], Any], a: float, b: float, settings: dict[str, Any]) -> tuple[Any, list[str]]:
+    """What `quad` returns, and why it did not converge. Its further results hold that where they are asked for."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = scipy.integrate.quad(f, a, b, **settings)
+    lost = []
+    for w in caught:
+        if issubclass(w.category, scipy.integrate.IntegrationWarning):
+            lost.append(str(w.message))
+        else:
+            warnings.warn_explicit(w.message, w.category, w.filename, w.lineno)
+    if settings["full_output"]:
+        parts = found[2].values() if isinstance(found[2], dict) and "real" in found[2] else [found[2:]]
+        lost += [part[1] for part in parts if len(part) > 1]
+    return found, lost
 
 
 def _inside(a: float, b: float) -> float:
@@ -201,15 +247,18 @@ def _inside(a: float, b: float) -> float:
 
 
 def _integrated(
-    where: str, func: Any, a: Any, b: Any, args: Any, adaptive: _Adaptive, on_failure: str, weight: Any, limited: bool
+    func: Any, a: Any, b: Any, args: Any, adaptive: _Adaptive, weight: Any = None, limited: bool = True
 ) -> Any:
     """The node of an integral."""
+    where = adaptive.where
+    as_complex = adaptive.scalar is not None and adaptive.scalar["complex_func"]
     check_function(where, func)
     taken = Given(arguments(args))
     a, b = to(floating(a), np.float64), to(floating(b), np.float64)
 
     def integrand(x: Any, *theta: Any) -> tuple[Any]:
-        return (value_of(func, where, taken.call(func, (x,), theta)),)
+        value = value_of(func, where, taken.call(func, (x,), theta))
+        return (to(value, np.complex128) if as_complex else value,)
 
     ends = [float(example(x)._data) for x in (a, b)]
     taken.find_reads(where, lambda *xs: integrand(*xs)[0], wrap(np.array(_inside(*ends))), fun=func)
@@ -218,12 +267,13 @@ def _integrated(
     tensors = (a, b, *taken.inputs)
     value = Integral.apply(spec, *tensors)
     if adaptive.messages:
-        if on_failure == "nan":
+        if adaptive.on_failure == "nan":
             return value * np.nan
         if any(x.requires_grad or isinstance(x, Lifted) for x in tensors):
-            raise RuntimeError(adaptive.messages[0])
-        for text in adaptive.messages:
-            warnings.warn(text, scipy.integrate.IntegrationWarning, stacklevel=3)
+            raise not_converged(where, adaptive.messages[0], _CHANGE)
+        if adaptive.scalar is not None and not adaptive.scalar["full_output"]:
+            for text in adaptive.messages:
+                warnings.warn(text, scipy.integrate.IntegrationWarning, stacklevel=3)
     return value
 
 
@@ -258,7 +308,8 @@ def quad(
             besides its arguments are differentiated as well.
         a, b, args: Tensors in them are differentiated. A limit may be infinite.
         on_failure: if SciPy warns that the integral did not converge and something requires grad, "raise" a
-            RuntimeError with SciPy's words; "nan" gives NaN. Without gradients it is SciPy's warning.
+            RuntimeError with SciPy's words; "nan" gives NaN, and gradients that are NaN. Without gradients it is
+            SciPy's warning. It holds for the integrals of derivatives as well.
 
     Returns:
         ``(value, error)``, and SciPy's further results with `full_output`; only the value is a Tensor. Under `vmap` the
@@ -281,10 +332,10 @@ def quad(
     }  # fmt: skip
     scalar = dict(zip(settings, plain_setting(where, **settings), strict=True))
     vector = {"epsabs": scalar["epsabs"], "epsrel": scalar["epsrel"], "points": scalar["points"], "norm": "max"}
-    adaptive = _Adaptive(scalar, vector)
+    adaptive = _Adaptive(where, on_failure, scalar, vector)
     factor = {None: None, "cos": lambda x: np.cos(scalar["wvar"] * x), "sin": lambda x: np.sin(scalar["wvar"] * x)}
     known = weight is None or weight in factor
-    value = _integrated(where, func, a, b, args, adaptive, on_failure, factor.get(weight), known)
+    value = _integrated(func, a, b, args, adaptive, factor.get(weight), known)
     return value, *_largest(adaptive.outputs)
 
 
@@ -304,10 +355,12 @@ def quad_vec(
     full_output: Any = False,
     *,
     args: Any = (),
+    on_failure: str = "raise",
 ) -> Any:
     """The integral of a function whose values are arrays, and SciPy's estimate of its error.
 
-    f, a, b, args: as in `quad`; `f` returns a Tensor of any shape.
+    f, a, b, args, on_failure: as in `quad`; `f` returns a Tensor of any shape. An integral that is as exact as rounding
+    allows has converged. Without gradients one that did not is SciPy's value, as `full_output` says.
 
     >>> import pullback
     >>> n = pullback.tensor([1.0, 2.0], dtype=pullback.float64, requires_grad=True)
@@ -321,8 +374,9 @@ def quad_vec(
         "epsabs": epsabs, "epsrel": epsrel, "norm": norm, "cache_size": cache_size, "limit": limit, "workers": workers,
         "points": points, "quadrature": quadrature, "full_output": full_output,
     }  # fmt: skip
-    adaptive = _Adaptive(None, dict(zip(settings, plain_setting(where, **settings), strict=True)))
-    value = _integrated(where, f, a, b, args, adaptive, "raise", None, True)
+    known = dict(zip(settings, plain_setting(where, **settings), strict=True))
+    adaptive = _Adaptive(where, on_failure, None, known)
+    value = _integrated(f, a, b, args, adaptive)
     return value, *_largest(adaptive.outputs)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...func.jacobian import jacfwd
 from ...func.trees import untracked
@@ -17,7 +16,7 @@ from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..implicit import Implicit, Pattern, gradient_error
 from ..solutions import Solution
-from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, value_of
+from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, value_of
 
 Run = Callable[..., tuple[Array, Any]]
 """A solver: from arrays of x0 and the parameters to the unknowns, and SciPy's own result."""
@@ -90,12 +89,7 @@ class Runs:
         x = np.array(x, dtype=np.result_type(x, np.float32)).reshape(-1)
         if not succeeded(result):
             if self.on_failure == "raise":
-                raise RuntimeError(
-                    errors.message(
-                        f"{self.where} did not converge, so there is no solution to differentiate: {reason(result)}",
-                        do="change x0, the method or its tolerances; on_failure='nan' gives NaN",
-                    )
-                )
+                raise not_converged(self.where, reason(result), "x0, the method or its tolerances")
             x[...] = np.nan
         return x
 
