@@ -43,11 +43,14 @@ sp.eval_sh_chebyt(3, x) | sp.eval_sh_chebyu(3, x) | sp.eval_hermite(3, x) | sp.e
 sp.cbrt(y) | sp.radian(x, y, 3.0) | sp.chdtr(3.0, y) | sp.chdtrc(3.0, y) | sp.chdtri(3.0, x) | sp.gdtr(x, 2.0, y)
 sp.gdtrc(x, 2.0, y) | sp.pdtr(2, y) | sp.pdtrc(2, y) | sp.boxcox(y, x) | sp.boxcox1p(y, x) | sp.inv_boxcox(y, x)
 sp.inv_boxcox1p(y, x) | sp.huber(0.5, x - 0.2) | sp.pseudo_huber(y, x) | sp.zeta(2.0, y) | sp.erfcx(x) | sp.erf(x)
+sp.wrightomega(x) | sp.wrightomega(-9 * y)
 sp.boxcox(y, 0 * y) | sp.inv_boxcox(y, 0.0 * y) | sp.exprel(0 * x) | sp.ellipk(0 * x) | sp.spence(1 + 0 * x)
 sp.erfc(x)
 sp.rgamma(0 * x) | sp.rgamma(0 * x - 2) | sp.jv(1, 0 * x) | sp.ellipe(0 * x) | sp.iv(2, 0 * x)
 """)
-COMPLEX = cases("sp.erf(z) | sp.erfc(z) | sp.erfcx(z) | sp.wofz(z) | sp.erfi(z) | sp.dawsn(z) | sp.wofz(x)")
+COMPLEX = cases(
+    "sp.erf(z) | sp.erfc(z) | sp.erfcx(z) | sp.wofz(z) | sp.erfi(z) | sp.dawsn(z) | sp.wofz(x) | sp.wrightomega(z)"
+)
 X, Y = np.array([0.31, 0.83, 0.57]), np.array([1.21, 1.83, 1.47])
 GIVEN = {"x": X, "y": Y, "z": X - 0.3j * Y}
 

@@ -174,7 +174,7 @@ def test_a_boundary_value_problem_without_a_solution() -> None:
     found = lost("nan")
     assert not found.success
     assert np.isnan(found.y.detach().numpy()).all()
-    with pytest.raises(RuntimeError, match="solve_bvp did not converge, .*singular Jacobian"):
+    with pytest.raises(RuntimeError, match=r"solve_bvp did not converge, .*singular Jacobian"):
         lost("raise")
     with pytest.raises(ValueError, match="on_failure"):
         lost("ignore")

@@ -279,3 +279,11 @@ def test_moments_and_scores() -> None:
     assert gradcheck(stats.zmap, [leaf(SCORES), leaf(OTHERS)])
     with pytest.raises(NotImplementedError, match="resampling has no derivative"):
         stats.pearsonr(SCORES, OTHERS, method=scipy.stats.PermutationMethod())
+
+
+def test_samples_have_scipys_parameters_also_of_a_distribution_with_its_own() -> None:
+    for name in ("multivariate_normal", "multivariate_t"):
+        ours, theirs = (inspect.signature(getattr(m, name).rvs).parameters for m in (stats, scipy.stats))
+        assert list(ours) == list(theirs)
+    frozen = stats.multivariate_normal([1.0, 2.0], allow_singular=True)
+    assert frozen.rvs(3, random_state=0).shape == frozen.rvs(size=3, random_state=0).shape == (3, 2)

@@ -287,9 +287,22 @@ def test_active_constraints_hold_the_minimum_and_move_it(name: str) -> None:
 def test_a_bound_that_is_reached_without_a_force_is_refused() -> None:
     a = leaf(1.0, 3.0)
     found = optimize.minimize(lambda x, a: ((x - a) ** 2).sum(), [0.1, 0.1], (a,), bounds=[(0, 1), (0, 5)])
-    with pytest.raises(RuntimeError, match="reached, but has no multiplier"):
+    with pytest.raises(RuntimeError, match=r"the bound of x\[0\] is reached, but has no multiplier"):
         found.x.sum().backward()
     assert a.grad is None
+    second = optimize.minimize(lambda x, a: ((x - a) ** 2).sum(), [0.1, 0.1], (a,), bounds=[(0, 2), (0, 3)])
+    with pytest.raises(RuntimeError, match=r"the bound of x\[1\] is reached"):
+        second.x.sum().backward()
+    held = {"type": "ineq", "fun": lambda x: np.stack([5 - x[0], 3 - x[1]])}
+    third = optimize.minimize(
+        lambda x, a: ((x - a) ** 2).sum(), [0.1, 0.1], (a,), bounds=[(0, 2)] * 2, constraints=held
+    )
+    third.x.sum().backward()  # the bound of x[1] has a force, and the constraint is not reached
+    loose = optimize.minimize(
+        lambda x, a: ((x - a) ** 2).sum(), [0.1, 0.1], (a,), bounds=[(0, 9)] * 2, constraints=held
+    )
+    with pytest.raises(RuntimeError, match=r"value 1 of constraints\[0\] is reached"):
+        loose.x.sum().backward()
 
 
 def test_a_compiled_function_has_the_same_minimum_and_derivatives() -> None:
@@ -426,6 +439,20 @@ def test_properties_of_what_a_function_reads_are_not_asked() -> None:
     held.a = leaf(4.0) * 1
     (g,) = pullback.autograd.grad(optimize.root(lambda x: x**2 - held.a, [1.0]).x.sum(), held.a)
     assert g.item() == pytest.approx(0.25)
+
+
+def test_what_an_inherited_call_reads_is_found() -> None:
+    def root_of(shift: Any) -> Any:
+        class Base:
+            def __call__(self, x: Any) -> Any:
+                return x**2 - shift
+
+        class Own(Base):
+            pass
+
+        return optimize.root(Own(), [1.0]).x.sum()
+
+    assert func.grad(root_of)(leaf(4.0).detach().sum()).item() == pytest.approx(0.25)  # found by looking into it
 
 
 def test_own_jacobians_and_callbacks_are_used() -> None:

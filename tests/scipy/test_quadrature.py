@@ -172,7 +172,7 @@ def _rough_pair(x: Any, k: Any) -> Any:
 
 @pytest.mark.parametrize("settings", [{}, {"full_output": 1}, {"full_output": 1, "complex_func": True}], ids=range(3))
 def test_quad_says_why_there_is_no_gradient(settings: dict[str, Any]) -> None:
-    said = "quad did not converge, .*(divergent|maximum number of subdivisions)"
+    said = r"quad did not converge, .*(divergent|maximum number of subdivisions)"
     with pytest.raises(RuntimeError, match=said):
         quad(_rough, 0.0, 1.0, args=(t64(1.0),), **settings)
     k = t64(1.0)
@@ -182,7 +182,7 @@ def test_quad_says_why_there_is_no_gradient(settings: dict[str, Any]) -> None:
 
 
 def test_quad_vec_says_why_there_is_no_gradient() -> None:
-    with pytest.raises(RuntimeError, match="quad_vec did not converge, .*Target precision not reached"):
+    with pytest.raises(RuntimeError, match=r"quad_vec did not converge, .*Target precision not reached"):
         quad_vec(_rough_pair, 0.0, 1.0, args=(t64(1.0),), limit=30)
     k = t64(1.0)
     value, _ = quad_vec(_rough_pair, 0.0, 1.0, args=(k,), limit=30, on_failure="nan")

@@ -169,6 +169,7 @@ _enter("hyp1f1", "a b x", x=lambda g, a, b, x: g * (a / b * sp.hyp1f1(a + 1, b +
 _enter("hyperu", "a b x", x=lambda g, a, b, x: g * (-a * sp.hyperu(a + 1, b + 1, x)))
 _enter("hyp2f1", "a b c z", x=lambda g, a, b, c, x: g * (a * b / c * sp.hyp2f1(a + 1, b + 1, c + 1, x)))
 _enter("exprel", x=lambda g, x: g * (sp.hyp1f1(2.0, 3.0, x) / 2))
+_enter("wrightomega", "z", kinds="fc", x=lambda g, out: g * (out / (1 + out)))
 _enter("spence", "z", x=lambda g, x: g * -sp.hyp2f1(1.0, 1.0, 2.0, 1 - x))
 _enter("ellipk", "m", x=lambda g, x: g * (math.pi / 8 * sp.hyp2f1(1.5, 1.5, 2.0, x)))
 _enter("ellipkm1", "p", x=lambda g, x: g * (-math.pi / 8 * sp.hyp2f1(1.5, 1.5, 2.0, 1 - x)))
@@ -297,7 +298,7 @@ _REFUSED = {
     "its derivative is no function of SciPy's": """
         agm bei beip ber berp besselpoly ellipeinc ellipkinc elliprc elliprd elliprf elliprg elliprj eval_sh_jacobi expn
         hankel1 hankel1e hankel2 hankel2e it2struve0 itmodstruve0 itstruve0 kei keip ker kerp log_wright_bessel lpmv
-        modstruve struve voigt_profile wright_bessel wrightomega""",
+        modstruve struve voigt_profile wright_bessel""",
 }
 """Ufuncs of scipy.special without a rule, by the reason."""
 

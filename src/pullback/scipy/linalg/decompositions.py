@@ -26,7 +26,7 @@ from ...tensor.tensor import Tensor
 from ..array_nodes import array_of, tensor_of
 from .mapping import adjoint, completed, mapped, square
 
-_HOW = "pullback.linalg"
+_PSEUDO = "d(A^+) = -A^+ dA A^+ + A^+ A^+H dA^H (I - A A^+) + (I - A^+ A) dA^H A^+H A^+"
 _VECTORS = "vectors where values are distinct, up to signs (phases)"
 
 
@@ -61,7 +61,10 @@ class _Order(Function):
 
 
 @mapped(
-    "qr", "a", derivative=_HOW, limits="the columns' order is constant; mode 'raw' is not here; no batch with pivoting"
+    "qr",
+    "a",
+    derivative="dQ = Q W + (I - Q Q^H) dA R^-1, dR = Q^H dA - W R; W = -W^H, its lower triangle that of Q^H dA R^-1",
+    limits="the columns' order is constant; mode 'raw' is not here; no batch with pivoting",
 )
 def qr(a: Any, mode: Any, pivoting: Any) -> Any:
     """``A = Q R``, or ``A[:, p] = Q R`` with `pivoting`: ``(Q, R)``, ``(R,)`` for mode "r", and p at the end.
@@ -90,7 +93,7 @@ def qr(a: Any, mode: Any, pivoting: Any) -> Any:
     return *_qr(a, "complete" if mode == "full" else "reduced"), *order
 
 
-@mapped("svd", "a", derivative=_HOW, limits=_VECTORS)
+@mapped("svd", "a", derivative="ds_i = Re(u_i^H dA v_i); dU and dV by the factors 1 / (s_j^2 - s_i^2)", limits=_VECTORS)
 def svd(a: Any, full_matrices: Any, compute_uv: Any) -> Any:
     """``A = U diag(s) Vh``: ``(U, s, Vh)``, or s alone without `compute_uv`.
 
@@ -101,7 +104,7 @@ def svd(a: Any, full_matrices: Any, compute_uv: Any) -> Any:
     return tuple(_svd(a, bool(full_matrices))) if compute_uv else _svdvals(a)
 
 
-@mapped("svdvals", "a", derivative=_HOW)
+@mapped("svdvals", "a", derivative="ds_i = Re(u_i^H dA v_i)")
 def svdvals(a: Any) -> Any:
     """The singular values, descending.
 
@@ -154,7 +157,7 @@ def _subset(w: Tensor, by_index: Any, by_value: Any) -> slice:
     return slice(None)
 
 
-@mapped("eigh", "a b", derivative=_HOW, limits=_VECTORS)
+@mapped("eigh", "a b", derivative="dw_i = v_i^H (dA - w_i dB) v_i; dV by the factors 1 / (w_j - w_i)", limits=_VECTORS)
 def eigh(a: Any, b: Any, lower: Any, eigvals_only: Any, type: Any, subset_by_index: Any, subset_by_value: Any) -> Any:
     """Eigenvalues and eigenvectors ``(w, v)`` of a Hermitian A, or of a problem with a positive definite B.
 
@@ -170,7 +173,7 @@ def eigh(a: Any, b: Any, lower: Any, eigvals_only: Any, type: Any, subset_by_ind
     return w[..., kept] if eigvals_only else (w[..., kept], v[..., kept])
 
 
-@mapped("eigvalsh", "a b", derivative=_HOW)
+@mapped("eigvalsh", "a b", derivative="dw_i = v_i^H (dA - w_i dB) v_i, with v_i^H B v_i = 1")
 def eigvalsh(a: Any, b: Any, lower: Any, type: Any, subset_by_index: Any, subset_by_value: Any) -> Any:
     """The eigenvalues of a Hermitian A, or of a problem with a positive definite B, ascending.
 
@@ -193,7 +196,12 @@ def _general(name: str, a: Tensor, b: Any, left: Any, homogeneous: Any) -> Any:
     return square(name, a) if b is None else np.linalg.solve(square(name, b), square(name, a))
 
 
-@mapped("eig", "a b", derivative=_HOW, limits=f"{_VECTORS}; {_NOT_HERE}")
+@mapped(
+    "eig",
+    "a b",
+    derivative="dw_i = (V^-1 B^-1 (dA - w_i dB) V)_ii; dV by the factors 1 / (w_j - w_i)",
+    limits=f"{_VECTORS}; {_NOT_HERE}",
+)
 def eig(a: Any, b: Any, left: Any, right: Any, homogeneous_eigvals: Any) -> Any:
     """Eigenvalues and right eigenvectors of length 1, ``(w, vr)``; always complex. With B those of ``B^-1 A``.
 
@@ -205,7 +213,7 @@ def eig(a: Any, b: Any, left: Any, right: Any, homogeneous_eigvals: Any) -> Any:
     return tuple(_eig(matrix)) if right else _eigvals(matrix)
 
 
-@mapped("eigvals", "a b", derivative=_HOW, limits=_NOT_HERE)
+@mapped("eigvals", "a b", derivative="dw_i = (V^-1 B^-1 (dA - w_i dB) V)_ii", limits=_NOT_HERE)
 def eigvals(a: Any, b: Any, homogeneous_eigvals: Any) -> Any:
     """The eigenvalues of A, or of ``B^-1 A``; always complex.
 
@@ -224,7 +232,7 @@ def _cut(a: Tensor, atol: Any, rtol: Any) -> dict[str, float]:
     return {"atol": atol or 0.0, "rtol": default if rtol is None and atol is None else rtol or 0.0}
 
 
-@mapped("pinv", "a", derivative=_HOW, limits="where the rank stays")
+@mapped("pinv", "a", derivative=_PSEUDO, limits="where the rank stays")
 def pinv(a: Any, atol: Any, rtol: Any, return_rank: Any) -> Any:
     """The pseudoinverse of Moore and Penrose; with `return_rank` the rank as well.
 
@@ -235,7 +243,7 @@ def pinv(a: Any, atol: Any, rtol: Any, return_rank: Any) -> Any:
     return _pseudoinverse(a, _cut(a, atol, rtol), return_rank)
 
 
-@mapped("pinvh", "a", derivative=_HOW, limits="where the rank stays")
+@mapped("pinvh", "a", derivative=_PSEUDO, limits="where the rank stays")
 def pinvh(a: Any, atol: Any, rtol: Any, lower: Any, return_rank: Any) -> Any:
     """The pseudoinverse of a Hermitian matrix. One triangle is read.
 

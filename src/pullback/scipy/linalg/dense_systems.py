@@ -22,7 +22,9 @@ from ...tensor.tensor import Tensor, wrap
 from ..solutions import alike
 from .mapping import adjoint, completed, mapped, square
 
-_HOW = "pullback.linalg"
+_SOLVED = "dX = A^-1 (dB - dA X)"
+_CHOLESKY = "dL = L F, F: the lower triangle of L^-1 dA L^-H, with half of its diagonal"
+_LU = "dL = L F_L, dU = F_U U; F_L and F_U: the strict lower and the upper triangle of L^-1 P^T dA U^-1"
 
 _STRUCTURES: dict[Any, Callable[[Any, bool], Any]] = {
     **dict.fromkeys((None, "gen", "general", "banded"), lambda a, lower: a),
@@ -41,7 +43,7 @@ def _structured(a: Any, assume_a: Any, lower: Any) -> Any:
     return _STRUCTURES[assume_a](a, bool(lower))
 
 
-@mapped("solve", "a b", derivative=_HOW)
+@mapped("solve", "a b", derivative=_SOLVED)
 def solve(a: Any, b: Any, lower: Any, assume_a: Any, transposed: Any) -> Any:
     """The solution of ``A x = b``; of ``A^T x = b`` with `transposed`. assume_a says which part of A is read.
 
@@ -60,7 +62,7 @@ def solve(a: Any, b: Any, lower: Any, assume_a: Any, transposed: Any) -> Any:
     return np.linalg.solve(*alike(a, b))
 
 
-@mapped("inv", "a", derivative=_HOW)
+@mapped("inv", "a", derivative="d(A^-1) = -A^-1 dA A^-1")
 def inv(a: Any, assume_a: Any, lower: Any) -> Any:
     """The inverse. assume_a says which part of the matrix is read.
 
@@ -72,7 +74,7 @@ def inv(a: Any, assume_a: Any, lower: Any) -> Any:
     return np.linalg.inv(_structured(square("inv", a), assume_a, lower))
 
 
-@mapped("det", "a", derivative=_HOW)
+@mapped("det", "a", derivative="d det A = det A tr(A^-1 dA)")
 def det(a: Any) -> Any:
     """The determinant.
 
@@ -83,7 +85,7 @@ def det(a: Any) -> Any:
     return np.linalg.det(square("det", a))
 
 
-@mapped("solve_triangular", "a b", derivative=_HOW)
+@mapped("solve_triangular", "a b", derivative=_SOLVED)
 def solve_triangular(a: Any, b: Any, trans: Any, lower: Any, unit_diagonal: Any) -> Any:
     """The solution of ``A x = b``, ``A^T x = b`` or ``A^H x = b`` (trans 0, 1, 2 or "N", "T", "C") for a triangle A.
 
@@ -103,7 +105,10 @@ def _on_columns(solver: Callable[[Any], Any], b: Any) -> Any:
 
 
 @mapped(
-    "lstsq", "a b", derivative=_HOW, limits="of the solution and the residuals; rank and singular values are constants"
+    "lstsq",
+    "a b",
+    derivative="dX = A^+ (dB - dA X) + (A^H A)^-1 dA^H (B - A X)",
+    limits="of the solution and the residuals; rank and singular values are constants",
 )
 def lstsq(a: Any, b: Any, cond: Any) -> tuple[Tensor, Tensor, int, Tensor]:
     """The solution of least squares: ``(x, residues, rank, s)``, as SciPy's.
@@ -130,7 +135,7 @@ def lstsq(a: Any, b: Any, cond: Any) -> tuple[Tensor, Tensor, int, Tensor]:
 # Factorisations -------------------------------------------------------------------------------------------------------
 
 
-@mapped("cholesky", "a", derivative=_HOW, limits="of the triangle that is read")
+@mapped("cholesky", "a", derivative=_CHOLESKY, limits="of the triangle that is read")
 def cholesky(a: Any, lower: Any) -> Any:
     """The upper factor R of ``A = R^H R``, or with `lower` L of ``A = L L^H``.
 
@@ -143,7 +148,7 @@ def cholesky(a: Any, lower: Any) -> Any:
     return found if lower else adjoint(found)
 
 
-@mapped("cho_factor", "a", derivative=_HOW, limits="the other triangle of the factor is 0")
+@mapped("cho_factor", "a", derivative=_CHOLESKY, limits="the other triangle of the factor is 0")
 def cho_factor(a: Any, lower: Any) -> tuple[Any, bool]:
     """Cholesky's factor for `cho_solve`, with the flag which triangle it is.
 
@@ -155,7 +160,7 @@ def cho_factor(a: Any, lower: Any) -> tuple[Any, bool]:
     return (found if lower else adjoint(found)), bool(lower)
 
 
-@mapped("cho_solve", "c_and_lower b", derivative=_HOW)
+@mapped("cho_solve", "c_and_lower b", derivative=f"{_SOLVED}, A = L L^H")
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
     """The solution of ``A x = b`` from the result of `cho_factor`.
 
@@ -176,7 +181,7 @@ def cho_solve(c_and_lower: Any, b: Any) -> Any:
     return _on_columns(solver, b)
 
 
-@mapped("lu_factor", "a", derivative=_HOW, limits="pivots are constants")
+@mapped("lu_factor", "a", derivative=_LU, limits="pivots are constants")
 def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
     """The factors L and U in one matrix, and the pivots, which count from 0; for `lu_solve`.
 
@@ -188,7 +193,7 @@ def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
     return found.LU, found.pivots - 1
 
 
-@mapped("lu_solve", "lu_and_piv b", derivative=_HOW)
+@mapped("lu_solve", "lu_and_piv b", derivative=f"{_SOLVED}, A = P L U")
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Any:
     """The solution of ``A x = b``, ``A^T x = b`` or ``A^H x = b`` (trans 0, 1, 2) from the result of `lu_factor`.
 
@@ -208,7 +213,7 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Any:
     return flip(found)
 
 
-@mapped("lu", "a", derivative=_HOW, limits="the permutation is constant")
+@mapped("lu", "a", derivative=_LU, limits="the permutation is constant")
 def lu(a: Any, permute_l: Any, p_indices: Any) -> Any:
     """``A = P L U``: P, L and U; ``P L`` and U with `permute_l`; the order of rows for P with `p_indices`.
 
@@ -228,7 +233,11 @@ def lu(a: Any, permute_l: Any, p_indices: Any) -> Any:
 # Norms ----------------------------------------------------------------------------------------------------------------
 
 
-@mapped("norm", "a", derivative=_HOW)
+@mapped(
+    "norm",
+    "a",
+    derivative="'fro': Re tr(A^H dA) / norm; 2, -2, 'nuc': by ds_i = Re(u_i^H dA v_i); others: by absolute values",
+)
 def norm(a: Any, ord: Any, axis: Any, keepdims: Any) -> Any:
     """The norm of a vector or a matrix, or along axes. Without `ord` the 2-norm of all elements.
 

@@ -178,6 +178,17 @@ class Program(Problem):
             active &= equal | ~away
         return np.concatenate([x, m])
 
+    def named(self, number: int, parameters: Sequence[Any]) -> str:
+        """What a user calls a row of `constraints`: the bound of an unknown, or a value of a constraint."""
+        with no_grad():
+            sizes = [value.numel() for value, _, _ in self.parts(self.start, *parameters)]
+        names = [
+            f"the bound of x[{i}]" if row.name == "bounds" else f"value {i} of {row.name}"
+            for row, size in zip(self.rows, sizes, strict=True)
+            for i in range(size)
+        ]
+        return names[number]
+
     def at(self, x: Array, parameters: Sequence[Any]) -> list[Array]:
         with no_grad():
             return [array_of(v) for v in self.constraints(wrap(np.array(x)), *parameters)]
@@ -210,7 +221,7 @@ class Optimality(Implicit):
 
     def _weak(self, number: int, parameters: Sequence[Any]) -> str:
         return errors.message(
-            f"{self.where}: row {number} of the bounds and constraints is reached, but has no multiplier: on one side "
-            "of it the minimum follows the bound and on the other it does not, so there is no derivative",
+            f"{self.where}: {self.program.named(number, parameters)} is reached, but has no multiplier: on one side "
+            "of it the minimum follows it and on the other it does not, so there is no derivative",
             do="leave the bound out, or move it",
         )

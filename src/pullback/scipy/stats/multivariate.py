@@ -84,14 +84,16 @@ class FrozenMultivariate:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
+        return self._bound(name)
+
+    def _bound(self, name: str) -> Any:
         method = getattr(self._dist, name)
         taken = inspect.signature(method).parameters
-        given = {k: v for k, v in self.parameters.items() if k in taken}
-        return lambda *first: method(*first, **given)
+        return functools.partial(method, **{k: v for k, v in self.parameters.items() if k in taken})
 
     def rvs(self, size: Any = 1, random_state: Any = None) -> Any:
         """Samples, see the method of the distribution."""
-        return self._dist.rvs(**self.parameters, size=size, random_state=random_state)
+        return self._bound("rvs")(size=size, random_state=random_state)
 
 
 def _generator(random_state: Any) -> Any:
@@ -205,9 +207,7 @@ class MultivariateNormal(_Elliptical):
         return 0.5 * (dim * (1 + LOG_2PI) + log_det(np.linalg.cholesky(matrix)))
 
     @_scipys
-    def rvs(
-        self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None, allow_singular: bool = False
-    ) -> Any:
+    def rvs(self, mean: Any = None, cov: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
         """Samples ``mean + L z`` of standard normal z."""
         centre, matrix, dim = self._parameters(mean, cov)
         z = _normals((*_sizes(size), dim), random_state)
