@@ -75,8 +75,8 @@ class Sparse:
         inverse = scipy.sparse.linalg.LinearOperator(
             matrix.shape, self.factors.solve, lambda b: self.factors.solve(b, "H"), dtype=matrix.dtype
         )
-        size = scipy.sparse.linalg.norm(matrix, 1) * scipy.sparse.linalg.onenormest(inverse, t=1)  # draws no random numbers
-        return float(size)
+        of_inverse = scipy.sparse.linalg.onenormest(inverse, t=1)  # with t=1 it draws no random numbers
+        return float(scipy.sparse.linalg.norm(matrix, 1) * of_inverse)
 
     def solve(self, b: Array, transposed: bool) -> Array:
         found: Array = self.factors.solve(b, "T" if transposed else "N")
