@@ -13,7 +13,7 @@ import scipy.optimize
 import pullback
 from pullback import func
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.scipy import optimize
+from pullback.scipy import integrate, optimize, sparse
 
 F64 = pullback.float64
 # A solver stops at its tolerance, so the finite differences of its results need steps that are large beside it.
@@ -471,16 +471,47 @@ def test_own_jacobians_and_callbacks_are_used() -> None:
     assert {"jac", "step"} <= set(seen)
 
 
-@pytest.mark.parametrize("name", ["root", "minimize"])
+SHOWN: dict[str, Callable[..., Any]] = {
+    "root": lambda **given: optimize.root(lambda x: x**2 - 4, 1.0, **given).x,
+    "minimize": lambda **given: optimize.minimize(lambda x: (x**2).sum(), [1.0, 2.0], **given).x,
+    "least_squares": lambda **given: optimize.least_squares(lambda x: x**2 - 4, [1.0], **given).x,
+    "fixed_point": lambda **given: optimize.fixed_point(np.cos, 1.0, **given),
+    "odeint": lambda **given: integrate.odeint(lambda y, t: -y, [1.0], [0.0, 1.0], **given),
+    "cg": lambda **given: sparse.linalg.cg(np.diag([1.0, 2.0]), np.ones(2), **given)[0],
+    "bicgstab": lambda **given: sparse.linalg.bicgstab(np.diag([1.0, 2.0]), np.ones(2), **given)[0],
+    "gmres": lambda **given: sparse.linalg.gmres(np.diag([1.0, 2.0]), np.ones(2), **given)[0],
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
 def test_progress_is_shown_on_the_error_stream(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    solve = {
-        "root": lambda: optimize.root(lambda x: x**2 - 4, 1.0, progress=True),
-        "minimize": lambda: optimize.minimize(lambda x: (x**2).sum(), [1.0, 2.0], progress=True),
-    }[name]
-    solve()
+    plain = SHOWN[name]()
+    assert capsys.readouterr() == ("", "")
+    watched = SHOWN[name](progress=True)
     out, err = capsys.readouterr()
     assert out == ""
     assert name in err
+    np.testing.assert_array_equal(watched.numpy(), plain.numpy())
+
+
+def test_progress_calls_the_callback_as_well() -> None:
+    seen: list[Any] = []
+
+    def by_name(intermediate_result: Any) -> None:
+        seen.append(intermediate_result.cost)
+
+    for callback in (by_name, seen.append):
+        before = len(seen)
+        optimize.least_squares(lambda x: x**2 - 4, [1.0], callback=callback, progress=True)
+        assert len(seen) > before
+    before = len(seen)
+    sparse.linalg.cg(np.diag([1.0, 2.0]), np.ones(2), callback=seen.append, progress=True)
+    assert len(seen) > before
+
+
+def test_progress_is_refused_where_scipy_has_no_callback() -> None:
+    with pytest.raises(ValueError, match="progress with method 'lm'"):
+        optimize.least_squares(lambda x: x - 1, [0.0], method="lm", progress=True)
 
 
 def test_a_large_system_has_a_sparse_jacobian() -> None:

@@ -6,7 +6,7 @@ With rich it is a bar; without, a line of text. Both go to the error stream, so 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -50,6 +50,26 @@ def shown(name: str, wanted: bool) -> Iterator[Show]:
             bar.update(task, description=f"{name}: {text}", **values)
 
         yield show
+
+
+def counting(show: Show, callback: Any, by_name: bool) -> Callable[..., Any]:
+    """A callback that shows the iterations, and calls the person's own, if there is one.
+
+    by_name: SciPy gives it an `intermediate_result`; otherwise it gives what may be a norm.
+    """
+    count = 0
+
+    def report(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        result = kwargs.get("intermediate_result", args[0] if args else None)
+        value = getattr(result, "cost", getattr(result, "fun", result if isinstance(result, float) else None))
+        show(f"iteration {count}" + ("" if value is None else f", value {float(value):.6g}"))
+        return None if callback is None else callback(*args, **kwargs)
+
+    if by_name:
+        return lambda intermediate_result: report(intermediate_result=intermediate_result)
+    return report
 
 
 def _as_text(name: str) -> Iterator[Show]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -13,8 +14,9 @@ import scipy.integrate
 from ...ops.make.conversion import to
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..array_nodes import array_of, as_tensor, floating
+from ..array_nodes import Array, array_of, as_tensor, floating
 from ..mirror import mirrors
+from ..progress_bar import Show, shown
 from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, plain_setting
 from .closed_functions import Closed, call
 from .ivp_runs import Run, System, queries
@@ -30,6 +32,7 @@ class _Older(System):
 
     settings: dict[str, Any]
     differentiated: bool
+    show: Show | None = None
 
     def plan(self, t0: Tensor, t1: Tensor, times: Tensor, y0: Tensor, *theta: Tensor) -> tuple[Tensor]:
         """Run `odeint`; the result is the number of the run."""
@@ -37,10 +40,11 @@ class _Older(System):
         if self.jacobian is not None:
             settings["Dfun"] = self.jacobian(theta)
         t = times._data
+        slope = f if self.show is None else _watched(f, t, self.show)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             rows, info = scipy.integrate.odeint(
-                lambda t, y: f(t, y).reshape(-1), y0._data, t, full_output=True, tfirst=True, **settings
+                lambda s, y: slope(s, y).reshape(-1), y0._data, t, full_output=True, tfirst=True, **settings
             )
         message = info["message"]
         lost = next((str(w.message) for w in caught if issubclass(w.category, scipy.integrate.ODEintWarning)), None)
@@ -55,6 +59,17 @@ class _Older(System):
         run = Run(_Result(result), knots, states, queries(knots, t), rows, len(rows), True)
         self.runs.append(run)
         return (wrap(np.array(len(self.runs) - 1)),)
+
+
+def _watched(f: Callable[..., Any], t: Array, show: Show) -> Callable[..., Any]:
+    """The right-hand side, which shows how far the solver is at each call."""
+    count, length = itertools.count(1), t[-1] - t[0]
+
+    def call(s: float, y: Any) -> Any:
+        show(f"t = {s:.6g}, {next(count)} calls", min(max((s - t[0]) / length, 0.0), 1.0) if length else 1.0)
+        return f(s, y)
+
+    return call
 
 
 class _Result(dict[str, Any]):
@@ -94,11 +109,14 @@ def odeint(
     tfirst: Any = False,
     *,
     on_failure: str = "raise",
+    progress: bool = False,
 ) -> Any:
     """Solve an initial value problem ``dy/dt = func(y, t, *args)``; the result has a row for each time.
 
     func, y0, t, args: as in `solve_ivp`, except for the order of y and t without `tfirst`. Tensors in y0, t and args
     are differentiated. on_failure: "raise" a RuntimeError with SciPy's message, or "nan": values and gradients are NaN.
+
+    `progress` shows the time that the solver has reached, as it calls `func`.
 
     The values are SciPy's; the derivative is that of `solve_ivp` with "LSODA" at the same tolerances. `solve_ivp` with
     an explicit method is faster where the system is not stiff.
@@ -133,7 +151,9 @@ def odeint(
     system.differentiated = any(isinstance(x, Lifted) or x.requires_grad for x in inputs)
     if Dfun is not None:
         system.jacobian = _jacobian(Dfun, given, bool(tfirst))
-    (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
+    with shown("odeint", progress) as show:
+        system.show = show if progress else None
+        (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
     worst = min(runs, key=lambda r: r.result.status).result
     if worst.status < 0 and on_failure == "raise":

@@ -16,6 +16,7 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
+from ..progress_bar import counting, shown
 from ..user_functions import check_function, plain_setting, value_of
 from .outcomes import Runs, outcome, solved
 from .stationary import Program, Rows, side
@@ -102,11 +103,13 @@ def least_squares(
     workers: Any = None,
     *,
     on_failure: str = "raise",
+    progress: bool = False,
 ) -> Any:
     """A local minimum of half the sum of squares of ``fun(x, *args, **kwargs)``, as SciPy's least_squares finds it.
 
     `fun` takes a Tensor of the unknowns, with one axis, and returns the residuals. Tensors in `args`, in `bounds` and
     those that `fun` reads have derivatives. Without `jac` SciPy gets an exact Jacobian; "2-point" asks for differences.
+    `progress` shows the iterations; method "lm" of SciPy's has no callback, and refuses it.
     The result is SciPy's OptimizeResult; `x`, `fun` and `cost` are Tensors, and `gradient_error` is as in `minimize`.
 
     The derivative is that of the equation ``J^T f = 0``, whose Jacobian is the Hessian of the cost, with the second
@@ -136,6 +139,13 @@ def least_squares(
                 do="use minimize",
             )
         )
+    if progress and method == "lm":
+        raise ValueError(
+            errors.message(
+                f"{where}: progress with method 'lm', which has no callback in SciPy",
+                do="use method 'trf' or 'dogbox', or verbose=1",
+            )
+        )
     extra = dict(kwargs or {})
     program = Squares(where, (lambda x, *a: fun(x, *a, **extra)) if extra else fun, x0, args, bounds, loss, f_scale)
 
@@ -143,15 +153,18 @@ def least_squares(
         settings = {"method": method, "ftol": ftol, "xtol": xtol, "gtol": gtol, "loss": loss, "f_scale": f_scale}
         settings |= {"diff_step": diff_step, "tr_solver": tr_solver, "tr_options": tr_options or {}, "verbose": verbose}
         settings |= {"jac_sparsity": jac_sparsity, "max_nfev": max_nfev}
-        more = {"x_scale": x_scale, "callback": callback, "workers": workers}
-        settings |= {name: value for name, value in more.items() if value is not None}
-        found = scipy.optimize.least_squares(
-            program.plain(program.values, parameters),
-            start,
-            _jacobian(program, jac, parameters),
-            _plain_bounds(program, start, parameters),
-            **settings,
-        )
+        with shown("least_squares", progress) as show:
+            by_name = callback is None or "intermediate_result" in inspect.signature(callback).parameters
+            report = counting(show, callback, by_name) if progress else callback
+            more = {"x_scale": x_scale, "callback": report, "workers": workers}
+            found = scipy.optimize.least_squares(
+                program.plain(program.values, parameters),
+                start,
+                _jacobian(program, jac, parameters),
+                _plain_bounds(program, start, parameters),
+                **settings,
+                **{name: value for name, value in more.items() if value is not None},
+            )
         return program.completed(np.array(found.x), parameters), found
 
     runs = Runs(where, on_failure, run)

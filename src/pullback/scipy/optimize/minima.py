@@ -16,7 +16,7 @@ from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
-from ..progress_bar import Show, shown
+from ..progress_bar import counting, shown
 from ..user_functions import plain_setting
 from .outcomes import Runs, outcome, solved
 from .stationary import Program, rows_of
@@ -110,23 +110,6 @@ def _bounds(program: Program, bounds: Any, start: Array, parameters: Any) -> Any
     return scipy.optimize.Bounds(lower, upper, kept)
 
 
-def _counting(show: Show, callback: Any, by_name: bool) -> Callable[..., Any]:
-    """A callback that shows the iterations, and calls the person's own."""
-    count = 0
-
-    def report(*args: Any, **kwargs: Any) -> Any:
-        nonlocal count
-        count += 1
-        result = kwargs.get("intermediate_result", args[0] if args else None)
-        value = getattr(result, "fun", None)
-        show(f"iteration {count}" + ("" if value is None else f", value {float(value):.6g}"))
-        return None if callback is None else callback(*args, **kwargs)
-
-    if by_name:
-        return lambda intermediate_result: report(intermediate_result=intermediate_result)
-    return report
-
-
 @mirrors(
     "optimize.minimize",
     derivative="implicit function theorem for the conditions of a minimum, with multipliers of what is active",
@@ -197,7 +180,7 @@ def minimize(
         with shown("minimize", progress) as show:
             report = callback
             if progress:
-                report = _counting(show, callback, name not in ("tnc", "slsqp", "cobyla"))
+                report = counting(show, callback, name not in ("tnc", "slsqp", "cobyla"))
             found = scipy.optimize.minimize(
                 x0=start,
                 method=method,

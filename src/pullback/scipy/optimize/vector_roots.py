@@ -6,6 +6,7 @@ At a root ``F(x, p) = 0`` the derivative is ``dx/dp = -(dF/dx)^-1 dF/dp``; a fix
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -284,10 +285,11 @@ def fixed_point(
     method: str = "del2",
     *,
     on_failure: str = "raise",
+    progress: bool = False,
 ) -> Tensor:
     """A fixed point ``x = func(x, *args)``, as `scipy.optimize.fixed_point` finds it.
 
-    The derivative is ``dx/dp = (I - df/dx)^-1 df/dp``.
+    The derivative is ``dx/dp = (I - df/dx)^-1 df/dp``. `progress` shows the calls of `func`.
 
     >>> import pullback
     >>> from pullback.scipy import optimize
@@ -302,11 +304,18 @@ def fixed_point(
     problem = Problem(where, func, x0, args, argument="func")
 
     def run(start: Array, *parameters: Any) -> tuple[Array, Any]:
-        values = problem.plain(problem, parameters)
-        try:
-            x = scipy.optimize.fixed_point(values, start.reshape(problem.shape), (), xtol, maxiter, method)
-        except RuntimeError as error:
-            return start, result_of(success=False, message=str(error))
+        plain, count = problem.plain(problem, parameters), itertools.count(1)
+        with shown("fixed_point", progress) as show:
+
+            def values(x: Array) -> Array:
+                found: Array = plain(x)
+                show(f"call {next(count)}, change {np.max(np.abs(found - x), initial=0.0):.3g}")
+                return found
+
+            try:
+                x = scipy.optimize.fixed_point(values, start.reshape(problem.shape), (), xtol, maxiter, method)
+            except RuntimeError as error:
+                return start, result_of(success=False, message=str(error))
         return x, result_of(success=True)
 
     def residual(x: Tensor, start: Tensor, *parameters: Any) -> Tensor:

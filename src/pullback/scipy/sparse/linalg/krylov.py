@@ -18,6 +18,7 @@ from .... import errors
 from ....tensor.tensor import Tensor, wrap
 from ...array_nodes import Array, floating
 from ...mirror import mirrors
+from ...progress_bar import counting, shown
 from ...solutions import LinearEquation
 from ...user_functions import ON_FAILURE, check_choice, plain_setting
 from .linear_operator import Operand, operand, setting
@@ -87,7 +88,7 @@ def _as_tensors(callback: Any, scale: float) -> Any:
 
 
 def _iterated(
-    name: str, A: Any, b: Any, x0: Any, M: Any, callback: Any, on_failure: str, **settings: Any
+    name: str, A: Any, b: Any, x0: Any, M: Any, callback: Any, on_failure: str, progress: bool, **settings: Any
 ) -> tuple[Tensor, int]:
     check_choice(name, "on_failure", on_failure, ON_FAILURE)
     names = [n for n in settings if settings[n] is not None]
@@ -100,9 +101,13 @@ def _iterated(
     if right.dim() != 1 or right.shape[0] != of.shape[0]:
         raise ValueError(f"shapes of A {of.shape} and b {tuple(right.shape)} are incompatible")
     (start,) = plain_setting(name, x0=x0)
-    run = Iteration(name, of, known, start, setting(name, "M", M), callback, on_failure)
-    equation = LinearEquation(run.by, of.product, mixed=True)
-    x = equation(right, *of.ps)
+    if progress and callback is None and name == "gmres":
+        known.setdefault("callback_type", "pr_norm")
+    with shown(name, progress) as show:
+        report = counting(show, callback, by_name=False) if progress else callback
+        run = Iteration(name, of, known, start, setting(name, "M", M), report, on_failure)
+        equation = LinearEquation(run.by, of.product, mixed=True)
+        x = equation(right, *of.ps)
     run.start = run.callback = None  # they belong to this system, and not to those of its derivatives
     return x, run.info
 
@@ -123,6 +128,7 @@ def cg(
     M: Any = None,
     callback: Any = None,
     on_failure: str = "raise",
+    progress: bool = False,
 ) -> tuple[Tensor, int]:
     """The solution of ``A x = b`` with a Hermitian positive definite A by conjugate gradients: ``(x, info)``.
 
@@ -133,6 +139,7 @@ def cg(
         M: a preconditioner, a constant.
         callback: called with each iterate, a Tensor.
         on_failure: "raise" for a RuntimeError where SciPy's info is not 0, "nan" for a solution of NaN.
+        progress: show the iterations.
 
     The gradient of b is ``w = A^-H g``, that of A ``-w x^H``, at its nonzeros or through the vjp of ``matvec``.
 
@@ -143,7 +150,7 @@ def cg(
     >>> [round(v, 6) for v in x.tolist()], info
     ([1.0, 1.0], 0)
     """
-    return _iterated("cg", A, b, x0, M, callback, on_failure, rtol=rtol, atol=atol, maxiter=maxiter)
+    return _iterated("cg", A, b, x0, M, callback, on_failure, progress, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
 @mirrors("sparse.linalg.bicgstab", derivative=_HOW, limits="as accurate as rtol; b is one vector")
@@ -158,6 +165,7 @@ def bicgstab(
     M: Any = None,
     callback: Any = None,
     on_failure: str = "raise",
+    progress: bool = False,
 ) -> tuple[Tensor, int]:
     """The solution of ``A x = b`` by stabilised biconjugate gradients: ``(x, info)``. Arguments as for `cg`.
 
@@ -165,7 +173,7 @@ def bicgstab(
     >>> bicgstab([[2.0, 1.0], [0.0, 4.0]], [3.0, 4.0], rtol=1e-10)
     (tensor([1., 1.], dtype=pullback.float64), 0)
     """
-    return _iterated("bicgstab", A, b, x0, M, callback, on_failure, rtol=rtol, atol=atol, maxiter=maxiter)
+    return _iterated("bicgstab", A, b, x0, M, callback, on_failure, progress, rtol=rtol, atol=atol, maxiter=maxiter)
 
 
 @mirrors("sparse.linalg.gmres", derivative=_HOW, limits="as accurate as rtol; b is one vector")
@@ -182,6 +190,7 @@ def gmres(
     callback: Any = None,
     callback_type: str | None = None,
     on_failure: str = "raise",
+    progress: bool = False,
 ) -> tuple[Tensor, int]:
     """The solution of ``A x = b`` by generalised minimal residuals: ``(x, info)``. Arguments as for `cg`.
 
@@ -192,7 +201,7 @@ def gmres(
     >>> [round(v, 6) for v in x.tolist()], info
     ([1.0, 1.0], 0)
     """
-    run = functools.partial(_iterated, "gmres", A, b, x0, M, callback, on_failure, rtol=rtol, atol=atol)
+    run = functools.partial(_iterated, "gmres", A, b, x0, M, callback, on_failure, progress, rtol=rtol, atol=atol)
     return run(restart=restart, maxiter=maxiter, callback_type=callback_type)
 
 
