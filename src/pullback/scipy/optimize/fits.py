@@ -130,22 +130,7 @@ def least_squares(
     where = "scipy.optimize.least_squares"
     names = {"ftol": ftol, "xtol": xtol, "gtol": gtol, "x_scale": x_scale, "f_scale": f_scale, "diff_step": diff_step}
     ftol, xtol, gtol, x_scale, f_scale, diff_step = plain_setting(where, **names)
-    if loss not in _LOSSES:
-        raise NotImplementedError(
-            errors.message(
-                f"{where}: loss",
-                expected=f"one of {', '.join(_LOSSES)}",
-                found=errors.describe(loss),
-                do="use minimize",
-            )
-        )
-    if progress and method == "lm":
-        raise ValueError(
-            errors.message(
-                f"{where}: progress with method 'lm', which has no callback in SciPy",
-                do="use method 'trf' or 'dogbox', or verbose=1",
-            )
-        )
+    _check_choices(where, loss, method, progress)
     extra = dict(kwargs or {})
     program = Squares(where, (lambda x, *a: fun(x, *a, **extra)) if extra else fun, x0, args, bounds, loss, f_scale)
 
@@ -171,6 +156,26 @@ def least_squares(
     z, error = solved(program, runs, program.equation(runs))
     x, rest = z[: program.shape[0]], program.inputs[1:]
     return outcome(runs, error, x=x, fun=program.values(x, *rest), cost=program(x, *rest))
+
+
+def _check_choices(where: str, loss: Any, method: str, progress: bool) -> None:
+    """Errors for a loss without a derivative, and for progress that SciPy does not report."""
+    if loss not in _LOSSES:
+        raise NotImplementedError(
+            errors.message(
+                f"{where}: loss",
+                expected=f"one of {', '.join(_LOSSES)}",
+                found=errors.describe(loss),
+                do="use minimize",
+            )
+        )
+    if progress and method == "lm":
+        raise ValueError(
+            errors.message(
+                f"{where}: progress with method 'lm', which has no callback in SciPy",
+                do="use method 'trf' or 'dogbox', or verbose=1",
+            )
+        )
 
 
 @mirrors(
