@@ -39,6 +39,7 @@ def _collocation(c: Array) -> Array:
 A = _collocation(C)
 
 _ITERATIONS = 25
+_SLOW = 0.1  # changes that shrink by less ask for other Jacobians
 _PRECISE = 1e-13  # of the increments, relative to the state
 
 
@@ -101,20 +102,25 @@ class ImplicitStep:
 
 
 def _newton(f: Callable[..., Any], t: Array, h: Array, y: Array, z: Array) -> Array:
-    """The increments at arrays: Newton's method with the Jacobians at the stages."""
+    """The increments at arrays: Newton's method with the Jacobians at the stages, kept while changes shrink by them."""
     n = y.size
     times = [t + c * h for c in C]
-    scale = 1 + np.linalg.norm(y)
+    scale, factors, last = 1 + np.linalg.norm(y), None, np.inf
     for _ in range(_ITERATIONS):
         parts = z.reshape(3, n)
         slopes = np.array([f(wrap(np.array(s)), wrap(y + p))._data for s, p in zip(times, parts, strict=True)])
         rest = (parts - h * (A @ slopes)).reshape(-1)
-        blocks = [jacobian_of(f, s, y + p) for s, p in zip(times, parts, strict=True)]
-        matrix = np.eye(3 * n) - np.block([[h * A[i, j] * blocks[j] for j in range(3)] for i in range(3)])
-        change = scipy.linalg.solve(matrix, rest)
-        z = z - change
-        if np.linalg.norm(change) <= _PRECISE * scale:
+        if factors is None:
+            blocks = [jacobian_of(f, s, y + p) for s, p in zip(times, parts, strict=True)]
+            matrix = np.eye(3 * n) - np.block([[h * A[i, j] * blocks[j] for j in range(3)] for i in range(3)])
+            factors = scipy.linalg.lu_factor(matrix)
+        change = scipy.linalg.lu_solve(factors, rest)
+        z, size = z - change, float(np.linalg.norm(change))
+        if size <= _PRECISE * scale:
             break
+        if size > _SLOW * last:
+            factors = None
+        last = size
     return z
 
 
