@@ -1,0 +1,153 @@
+"""The first sample of each of the table's entries, on the fake device, by mode: what agrees with NumPy, and what not.
+
+`python -m tests.device.modes` remakes `not_yet.json`: by mode, how many entries agree, and the others with the reason of each.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import pullback
+from pullback.tensor.nested import leaves
+from pullback.tensor.tensor import Tensor, wrap
+from pullback.testing.payloads import carrying
+
+from .fake import DeviceArray
+
+FILE = Path(__file__).with_name("not_yet.json")
+
+Make = Callable[[np.ndarray[Any, Any]], Tensor]
+
+
+def on_host(array: np.ndarray[Any, Any]) -> Tensor:
+    return wrap(array.copy())
+
+
+def on_device(array: np.ndarray[Any, Any]) -> Tensor:
+    return wrap(DeviceArray(array.copy()))
+
+
+def forward(call: Any, arrays: Any, make: Make) -> Any:
+    return call(*map(make, arrays))
+
+
+def gradient(call: Any, arrays: Any, make: Make) -> Any:
+    return gradients(call, arrays, make, 1)
+
+
+def second_order(call: Any, arrays: Any, make: Make) -> Any:
+    return gradients(call, arrays, make, 2)
+
+
+def gradients(call: Any, arrays: Any, make: Make, order: int) -> Any:
+    """Gradients with cotangents of ones, taken `order` times; [] if nothing depends on a real argument."""
+    given = [make(a) for a in arrays]
+    varied = [t.requires_grad_() for t, a in zip(given, arrays, strict=True) if a.dtype.kind == "f"]
+    found = call(*given)
+    for left in reversed(range(order)):
+        found = [t for t in found if t is not None and t.requires_grad]
+        if not found or not varied:
+            return []
+        ones = [make(np.ones(t.shape, t._data.dtype)) for t in found]
+        found = pullback.autograd.grad(found, varied, ones, create_graph=left > 0, allow_unused=True)
+    return found
+
+
+def forward_mode(call: Any, arrays: Any, make: Make) -> Any:
+    varied = [i for i, a in enumerate(arrays) if a.dtype.kind == "f"]
+    given = [make(a) for a in arrays]
+    if not varied:
+        return []
+
+    def of_varied(*tensors: Any) -> Any:
+        whole = [*given]
+        for i, t in zip(varied, tensors, strict=True):
+            whole[i] = t
+        return tuple(call(*whole))
+
+    tangents = tuple(make(np.ones_like(arrays[i])) for i in varied)
+    return leaves(pullback.func.jvp(of_varied, tuple(given[i] for i in varied), tangents))
+
+
+def vmap(call: Any, arrays: Any, make: Make) -> Any:
+    return pullback.vmap(lambda *given: tuple(call(*given)))(*[make(np.stack([a] * 2)) for a in arrays])
+
+
+MODES = {
+    "forward": forward,
+    "gradient": gradient,
+    "second order": second_order,
+    "forward mode": forward_mode,
+    "vmap": vmap,
+}
+
+
+def computed(op: Any, made: Any, mode: Any, make: Make) -> Any:
+    """The tensors that a mode gives, or the error."""
+    arrays = [leaf for leaf in leaves([made.args, made.kwargs]) if isinstance(leaf, np.ndarray)]
+
+    def call(*tensors: Any) -> list[Tensor]:
+        ours = iter(tensors)
+        given = made.replaced(lambda v: next(ours) if isinstance(v, np.ndarray) else carrying._of_dtype(v))
+        return [t for t in leaves([op.call(*given.args, **given.kwargs)]) if isinstance(t, Tensor)]
+
+    pullback.manual_seed(0)
+    try:
+        return [t for t in mode(call, arrays, make) if t is None or isinstance(t, Tensor)] if arrays else []
+    except Exception as error:
+        return error
+
+
+def fault(found: Any, wanted: Any) -> str:
+    """What is wrong with the results on the device; "" if they agree with those on arrays."""
+    if isinstance(found, Exception):
+        return carrying._refused_by(found)
+    if len(found) != len(wanted):
+        return f"{len(found)} results, expected {len(wanted)}"
+    for mine, theirs in zip(found, wanted, strict=True):
+        if (mine is None) != (theirs is None):
+            return "a gradient is missing"
+        if mine is None:
+            continue
+        a, b = mine.detach()._data, theirs.detach()._data
+        if not isinstance(a, DeviceArray):
+            return "a result lies on the host"
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"a result is of {a.dtype}{list(a.shape)}, expected {b.dtype}{list(b.shape)}"
+        try:
+            carrying._compare_values(a.inner, b)
+        except carrying._Wrong as wrong:
+            return str(wrong)
+    return ""
+
+
+def measured() -> dict[str, Any]:
+    """By mode: the number of entries that agree, and the reasons of the others by name.
+
+    An entry that gives nothing in a mode on arrays, or an error, is not counted in it.
+    """
+    told: dict[str, Any] = {mode: {"agree": 0, "not yet": {}} for mode in MODES}
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        for name, op in carrying.entries().items():
+            made = op.domain("samples")[0].arrays("float64")
+            for mode, run in MODES.items():
+                wanted = computed(op, made, run, on_host)
+                if isinstance(wanted, Exception) or not wanted:
+                    continue
+                reason = fault(computed(op, made, run, on_device), wanted)
+                if reason:
+                    told[mode]["not yet"][name] = reason
+                else:
+                    told[mode]["agree"] += 1
+    return told
+
+
+if __name__ == "__main__":
+    FILE.write_text(json.dumps(measured(), indent=1) + "\n", "utf-8")

@@ -1,0 +1,103 @@
+"""The device that is not there refuses what CuPy refuses, and counts what CuPy waits for."""
+
+from __future__ import annotations
+
+import json
+import operator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .fake import LACKED, DeviceArray
+from .lacked import FILE
+
+
+def on_device(*values: Any, dtype: Any = float) -> DeviceArray:
+    return DeviceArray(np.array(values, dtype))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        np.asarray,
+        np.array,
+        lambda a: a + np.ones(2),
+        lambda a: np.ones(2) * a,
+        lambda a: np.concatenate([a, np.ones(2)]),
+        lambda a: np.where(np.array([True, False]), a, a),
+        lambda a: np.add(a, a, out=np.zeros(2)),
+        lambda a: np.sum(a, out=np.zeros(())),
+        lambda a: operator.setitem(a, slice(None), np.zeros(2)),
+        lambda a: np.add.at(a, [0], np.ones(1)),
+        lambda a: np.add.at(np.zeros(2), [0], a),
+        lambda a: a.dot(np.ones(2)),
+        lambda a: np.multiply.at(a, [0], 2.0),
+        lambda a: np.vecdot(a, a),
+        lambda a: np.unstack(a),
+        lambda a: np.insert(a, 0, 1.0),
+        lambda a: np.linalg.vector_norm(a),
+        lambda a: np.exp(np.zeros(2), out=a),
+    ],
+)
+def test_it_refuses(work: Any) -> None:
+    a = on_device(1.0, 2.0)
+    with pytest.raises(TypeError):
+        work(a)
+    assert a.inner.tolist() == [1.0, 2.0]
+
+
+def test_every_function_that_is_lacked_is_one_of_numpy() -> None:
+    told = json.loads(FILE.read_text("utf-8"))
+    assert told["cupy"].startswith("14.")
+    assert len(LACKED) == len(told["lacked"]) > 20
+    assert {"insert", "unstack", "vecdot", "linalg.vector_norm", "linalg.matrix_norm"} <= LACKED
+    assert not {"add", "sum", "concatenate", "matmul", "einsum", "linalg.inv", "linalg.norm"} & LACKED
+
+
+def test_it_computes_with_numbers_and_its_own_kind() -> None:
+    a = on_device(1.0, 2.0)
+    for found, wanted in (
+        (a + 1, [2.0, 3.0]),
+        (2 * a, [2.0, 4.0]),
+        (a * np.float64(3), [3.0, 6.0]),
+        (np.concatenate([a, a]), [1.0, 2.0, 1.0, 2.0]),
+        (a[a > 1], [2.0]),
+        (a[np.array([1])], [2.0]),
+        (a.reshape(2, 1), [[1.0], [2.0]]),
+    ):
+        assert type(found) is DeviceArray
+        assert found.inner.tolist() == wanted
+    out = on_device(0.0, 0.0)
+    assert np.exp(a, out=out) is out  # type: ignore[call-overload]
+    np.testing.assert_array_equal(out.inner, np.exp([1.0, 2.0]))
+
+
+def test_results_without_axes_stay_arrays() -> None:
+    a = on_device(1.0, 2.0)
+    for found in (a[0], a.sum(), np.sum(a), np.add.reduce(a), np.dot(a, a), np.max(a) + 1, a.real[0]):
+        assert type(found) is DeviceArray
+        assert type(found.inner) is np.ndarray
+        assert found.shape == ()
+
+
+@pytest.mark.parametrize(
+    ("look", "name"),
+    [
+        (bool, "bool"),
+        (float, "float"),
+        (int, "int"),
+        (complex, "complex"),
+        (lambda a: a.item(), "item"),
+        (lambda a: a.tolist(), "tolist"),
+        (lambda a: a.get(), "get"),
+    ],
+)
+def test_a_look_at_values_is_counted(look: Any, name: str) -> None:
+    a = on_device(1.0)[0]
+    DeviceArray.waits.clear()
+    look(a)
+    assert dict(DeviceArray.waits) == {name: 1}
+    DeviceArray.waits.clear()
+    _ = a + 1, a.shape, a.dtype, a.ndim
+    assert not DeviceArray.waits
