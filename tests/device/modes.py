@@ -1,6 +1,6 @@
 """The first sample of each of the table's entries, on the fake device, by mode: what agrees with NumPy, and what not.
 
-`python -m tests.device.modes` remakes `not_yet.json`: by mode, how many entries agree, and the others with the reason of each.
+`python -m tests.device.modes` remakes `not_yet.json`: by mode, how many entries agree, and the reasons of the others.
 """
 
 from __future__ import annotations
