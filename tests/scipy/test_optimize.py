@@ -369,6 +369,18 @@ def test_a_sparse_jacobian_that_is_singular_but_for_rounding_is_named() -> None:
     assert found[0].item() > 0.1
 
 
+def test_a_sparse_jacobian_with_a_long_chain_is_named() -> None:
+    """Each unknown doubles an error of the next one, so the first is lost, though no pivot of the factors is small."""
+
+    def chain(x: pullback.Tensor, a: pullback.Tensor) -> pullback.Tensor:
+        return pullback.cat([x[:-1] - 2 * x[1:], x[-1:]]) - a
+
+    a = leaf(*np.zeros(600))
+    found = optimize.root(chain, np.zeros(600), (a,), method="krylov").x
+    with pytest.raises(RuntimeError, match="Jacobian at the solution is singular"):
+        found[0].backward()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

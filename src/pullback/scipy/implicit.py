@@ -29,8 +29,6 @@ from .solutions import LinearEquation, Solution
 DENSE = 400
 """Up to this number of unknowns a Jacobian is a dense matrix; beyond, it is sparse, or only its products are used."""
 
-_SMALL_PIVOT = 1e-8  # of a sparse Jacobian, beside its largest
-
 _KEPT = 4  # factorised Jacobians of an equation: of several solutions, e.g. of the samples of a batch
 
 
@@ -65,9 +63,7 @@ class Sparse:
             self.factors = factors_of(matrix)
         except RuntimeError as error:
             raise RuntimeError(singular(where)) from error
-        # The pivots of a matrix that is nearly singular nearly always say so; the condition is estimated only then.
-        pivots = np.abs(self.factors.U.diagonal())
-        if not pivots.min() > pivots.max() * _SMALL_PIVOT and not self._condition(matrix) < _largest_condition(matrix):
+        if not self._condition(matrix) < _largest_condition(matrix):
             raise RuntimeError(singular(where))
 
     def _condition(self, matrix: Any) -> float:
