@@ -302,6 +302,12 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             if dtype.kind == "V":
                 return in_float32(op, args, {})
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
+            if numbers and any(isinstance(a, Tensor) and type(a._data) is not _ndarray for a in args):
+                # an array on a device computes with numbers, not with arrays of the host
+                operands = [
+                    o[()] if type(o) is _ndarray and type(p) in _NUMBERS else o
+                    for p, o in zip(payloads, operands, strict=True)
+                ]
         try:
             r = op.forward(*operands)
         except (ValueError, TypeError) as error:
