@@ -259,6 +259,12 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
 _NUMBERS = (float, int, bool)
 
 
+def _with_numbers(given: Any, operands: Any) -> list[Any]:
+    """The operands with numbers where numbers were given: an array on a device refuses arrays of the host."""
+    pairs = zip(given, operands, strict=True)
+    return [o[()] if type(o) is _ndarray and type(p) in _NUMBERS else o for p, o in pairs]
+
+
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays, tensors of a transform."""
     try:
@@ -303,11 +309,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 return in_float32(op, args, {})
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
             if numbers and any(isinstance(a, Tensor) and type(a._data) is not _ndarray for a in args):
-                # an array on a device computes with numbers, not with arrays of the host
-                operands = [
-                    o[()] if type(o) is _ndarray and type(p) in _NUMBERS else o
-                    for p, o in zip(payloads, operands, strict=True)
-                ]
+                operands = _with_numbers(payloads, operands)
         try:
             r = op.forward(*operands)
         except (ValueError, TypeError) as error:
