@@ -29,6 +29,20 @@ METHODS = {
 """The ufuncs that have a method; None for all of them."""
 
 
+ATTRIBUTES = frozenset(
+    """T all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum
+    diagonal dot dtype fill flags flatten imag itemsize mT max mean min nbytes ndim nonzero partition prod put
+    ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum swapaxes take trace transpose var view""".split()
+)
+"""What an array answers besides operators. Its memory (`data`, `flat`, `tobytes()`) is the device's."""
+
+FROM_VALUES = frozenset(
+    """argwhere compress extract flatnonzero nonzero unique unique_all unique_counts unique_inverse unique_values
+    trim_zeros""".split()
+)
+"""Functions whose result has a shape that depends on values, for which the host waits."""
+
+
 def host(value: Any) -> Any:
     """What lies on the host, for the computation that stands for the device's; TypeError for a NumPy array."""
     if isinstance(value, np.ndarray):
@@ -84,17 +98,22 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         out = kwargs.get("out")
         if out is not None and not isinstance(out, DeviceArray):
             raise TypeError("the output lies on the host")
+        if name in FROM_VALUES or (name == "repeat" and any(isinstance(a, DeviceArray) for a in args[1:])):
+            DeviceArray.waits["shape"] += 1
         found = function(*each(host, args), **each(host, kwargs))
+        found = np.asarray(found) if isinstance(found, bool) else found  # as of allclose()
         return device(found) if out is None else out
 
     # Methods, in the same manner -------------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name in ("inner", "numpy"):
-            raise AttributeError(name)
+        if name not in ATTRIBUTES:
+            raise AttributeError(f"an array of the device has no attribute {name!r}")
+        if name in FROM_VALUES:
+            DeviceArray.waits["shape"] += 1
         found = getattr(self.inner, name)
         if not callable(found):
-            return device(found) if isinstance(found, (np.ndarray, np.generic)) and name != "base" else found
+            return device(found) if isinstance(found, (np.ndarray, np.generic)) else found
         return lambda *args, **kwargs: device(found(*each(host, args), **each(host, kwargs)))
 
     @property
@@ -102,6 +121,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return None if self.inner.base is None else DeviceArray(self.inner.base)
 
     def __getitem__(self, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(p, DeviceArray) and p.inner.dtype == bool for p in parts):
+            DeviceArray.waits["shape"] += 1
         return device(self.inner[opened(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:

@@ -101,3 +101,34 @@ def test_a_look_at_values_is_counted(look: Any, name: str) -> None:
     DeviceArray.waits.clear()
     _ = a + 1, a.shape, a.dtype, a.ndim
     assert not DeviceArray.waits
+
+
+@pytest.mark.parametrize("name", ["data", "flat", "tobytes", "ctypes", "tofile", "dumps"])
+def test_its_memory_cannot_be_read(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute {name!r}"):
+        getattr(on_device(1.0), name)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda a: a[a > 1],
+        lambda a: a[:, a[0] > 1],
+        np.nonzero,
+        lambda a: a.nonzero(),
+        np.unique,
+        lambda a: np.repeat(a[0], DeviceArray(np.array([1, 2]))),
+    ],
+)
+def test_a_shape_that_depends_on_values_is_waited_for(look: Any) -> None:
+    a = DeviceArray(np.array([[1.0, 2.0]] * 2))
+    before = DeviceArray.waits["shape"]
+    look(a)
+    assert DeviceArray.waits["shape"] == before + 1
+
+
+def test_a_comparison_of_whole_arrays_stays_on_the_device() -> None:
+    a = on_device(1.0, 2.0)
+    for found in (np.allclose(a, a), np.array_equal(a, a)):
+        assert type(found) is DeviceArray
+        assert found.inner.dtype == bool
