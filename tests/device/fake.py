@@ -32,7 +32,8 @@ METHODS = {
 ATTRIBUTES = frozenset(
     """T all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum
     diagonal dot dtype fill flags flatten imag itemsize mT max mean min nbytes ndim nonzero partition prod put
-    ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum swapaxes take trace transpose var view""".split()
+    ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum swapaxes take trace transpose
+    var view""".split()
 )
 """What an array answers besides operators. Its memory (`data`, `flat`, `tobytes()`) is the device's."""
 
