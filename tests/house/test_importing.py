@@ -44,7 +44,8 @@ def test_importing_loads_no_more_than_a_plain_program_needs() -> None:
 
 
 def test_importing_reads_no_source() -> None:
-    assert run("import linecache, pullback; print(list(linecache.cache))").strip() == "[]"
+    read = run("import linecache, pullback; print(*{*linecache.cache} - {'<string>'})")  # Python 3.13 enters this text
+    assert read.strip() == ""
 
 
 WAYS = {

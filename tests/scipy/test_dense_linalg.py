@@ -169,6 +169,8 @@ def test_values_are_scipys(name: str, complex_: bool) -> None:
     for found, expected in zip(
         flat(call(ours, *map(pullback.from_numpy, arrays))), flat(call(theirs, *arrays)), strict=True
     ):
+        if name.startswith("lstsq") and not found.is_complex():
+            expected = np.real(expected)  # sums of squares, which SciPy 1.18 gives a dtype that is complex
         assert found.numpy().dtype == np.asarray(expected).dtype
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-9, atol=1e-11)
 

@@ -96,9 +96,21 @@ def test_bad_input_and_refusals() -> None:
     with pytest.raises(TypeError, match="out="):
         ours.pdist(A, out=np.zeros(15))
     with pytest.raises(ValueError, match="1-D"):
-        ours.euclidean(A, B)
+        ours.cosine(A, B)
     with pytest.raises(AttributeError, match="compares booleans"):
         ours.jaccard  # noqa: B018 - the access raises
     with pytest.raises(AttributeError, match="numbers of points"):
         spatial.KDTree  # noqa: B018
     same(ours.cdist(pullback.tensor([[1, 2]]), [[4, 6]]), theirs.cdist([[1, 2]], [[4, 6]]))
+
+
+@pytest.mark.parametrize("name", ["euclidean", "sqeuclidean", "minkowski", "cosine", "cityblock"])
+def test_rows_are_taken_where_scipy_takes_them(name: str) -> None:
+    """SciPy 1.18 takes rows of vectors in some of its functions."""
+    try:
+        expected = getattr(theirs, name)(A, 2 * A)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=str(error)):
+            getattr(ours, name)(A, 2 * A)
+    else:
+        same(getattr(ours, name)(pullback.tensor(A), 2 * A), expected)

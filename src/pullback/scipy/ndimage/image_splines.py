@@ -30,12 +30,12 @@ def coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
     """The spline's coefficients along an axis (negative), and the adjoint of SciPy's filter.
 
     The matrix of values at the pixels is symmetric, hence its inverse is; with the mode 'mirror' it is after the first
-    and the last pixel are counted half. SciPy's reflecting filter is not quite the inverse, and
-    has an adjoint of its own.
+    and the last pixel are counted half. SciPy's reflecting filter is not quite the inverse before SciPy 1.18, and has
+    an adjoint of its own.
     """
     n = x.shape[axis]
     halves = np.ones(n)
-    if mode != "grid-wrap" and n > 1:
+    if mode != "grid-wrap" and mode not in _REFLECTED and n > 1:
         halves[[0, -1]] = 0.5
     halves = halves.reshape((-1, *[1] * (-1 - axis)))
 
@@ -44,11 +44,18 @@ def coefficients(x: Any, order: int, axis: int, mode: str) -> Any:
         return np.asarray(scipy.ndimage.spline_filter1d(a, order, axis, output=kind, mode=mode))
 
     def adjoint(g: Array) -> Array:
-        if mode in _REFLECTED and n > 1:
+        if mode in _REFLECTED and n > 1 and not _reflects_exactly():
             return np.moveaxis(_reflecting_adjoint(np.moveaxis(g, axis, -1), order), -1, axis)
         return halves * solve(g / halves)
 
     return linear(solve, adjoint, x, batched=True)
+
+
+@functools.cache
+def _reflects_exactly() -> bool:
+    """Whether SciPy's reflecting filter is the inverse of a symmetric matrix, since SciPy 1.18."""
+    matrix = scipy.ndimage.spline_filter1d(np.eye(3), 3, 0, mode="reflect")
+    return bool(np.allclose(matrix, matrix.T, rtol=1e-12, atol=1e-12))
 
 
 def _reflecting_adjoint(g: Array, order: int) -> Array:

@@ -229,7 +229,7 @@ def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = No
     return Correlation(statistic=r, pvalue=pvalue, alternative=alternative, n=n, x=x, y=y, axis=axis)
 
 
-@mirrors("stats.linregress", derivative="in x and y, every field", limits="one variable")
+@mirrors("stats.linregress", derivative="in x and y, every field", limits="one variable; equal x are refused")
 def linregress(
     x: Any,
     y: Any,
