@@ -34,7 +34,7 @@ def on_device(*values: Any, dtype: Any = float) -> DeviceArray:
         lambda a: a.dot(np.ones(2)),
         lambda a: np.multiply.at(a, [0], 2.0),
         lambda a: np.vecdot(a, a),
-        lambda a: np.unstack(a),
+        *([lambda a: np.unstack(a)] if hasattr(np, "unstack") else []),  # since NumPy 2.1
         lambda a: np.insert(a, 0, 1.0),
         lambda a: np.linalg.vector_norm(a),
         lambda a: np.exp(np.zeros(2), out=a),
