@@ -24,9 +24,12 @@ from torch._C._functorch import is_legacy_batchedtensor, peek_interpreter_stack
 from torch.autograd import forward_ad
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from ... import autograd, errors, func
+from ... import errors, func
+from ...autograd.engine import execute
 from ...autograd.grad_mode import enable_grad, no_grad
+from ...autograd.node import edge_of
 from ...ops.make.random import go_to, position
+from ...tensor.modes import thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor
 from ...tensor.tensor import wrap as wrap_array
@@ -188,15 +191,19 @@ class Kept(torch.autograd.Function):
     def forward(ctx: Any, foreign: Foreign, *xs: Any) -> tuple[Any, ...]:
         """Run the function recorded."""
         aliases, given = [], []
-        for x, wanted in zip(xs, ctx.needs_input_grad[1:], strict=True):
+        ctx.wanted = ctx.needs_input_grad[1:]
+        for x, wanted in zip(xs, ctx.wanted, strict=True):
             alias = x.detach()
             p = wrap_array(array_of(alias))
             p._requires_grad = wanted
             aliases.append(alias)
             given.append(p)
         ctx.start = position()
-        with enable_grad():
+        if thread.modes.grad_enabled:
             outs = foreign.flat(*given)
+        else:
+            with enable_grad():
+                outs = foreign.flat(*given)
         refuse_captured(outs, given, foreign.where)
         made = all_to_torch(outs, given)
         constant = [t for t, o in zip(made, outs, strict=True) if not o._requires_grad]
@@ -235,12 +242,15 @@ class Kept(torch.autograd.Function):
         keep = _get_current_graph_task_keep_graph()
         if not keep:
             ctx.kept = None
-        tracked = [o for o in outs if o._requires_grad]
-        seeds = [to_pullback(g) for g, o in zip(gs, outs, strict=True) if o._requires_grad]
-        grads = autograd.grad(tracked, _picked(given, wanted), seeds, retain_graph=keep, allow_unused=True)
-        made = iter(all_to_torch([g for g in grads if g is not None], seeds))
-        each = iter(grads)
-        return (None, *[next(made) if w and next(each) is not None else None for w in wanted])
+        pairs = [(edge_of(o), to_pullback(g)) for o, g in zip(outs, gs, strict=True) if o._requires_grad]
+        inputs = [edge_of(p)[0] for p, w in zip(given, wanted, strict=True) if w]
+        towards = None if wanted == ctx.wanted else set(inputs)  # all that the graph leads to, or a part
+        roots = [(edge, seed._data) for edge, seed in pairs]
+        arrived = execute(roots, keep=keep, taped=False, towards=towards, accumulate=False)
+        grads = {node: g if isinstance(g, Tensor) else wrap_array(g) for node, g in arrived.items()}
+        made = dict(zip(grads, all_to_torch(list(grads.values()), [seed for _, seed in pairs]), strict=True))
+        each = iter(inputs)
+        return (None, *[made.get(next(each)) if w else None for w in wanted])
 
 
 class Recomputed(torch.autograd.Function):
