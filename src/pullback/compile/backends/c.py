@@ -12,7 +12,7 @@ import ctypes
 import functools
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -113,6 +113,11 @@ def _microseconds(loop: Loop) -> float:
     arrays += [output.dtype for output in loop.outputs if output.reduce is None]
     steps = [(0.3 if facts(step.name).cost >= COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
     return math.prod(loop.shape) * (sum(dtype.itemsize for dtype in arrays) / 40 + sum(steps)) / 1000
+
+
+def prepare(loops: Iterable[Loop]) -> None:
+    """Compile several loops at the same time, where `build` would compile one after the other."""
+    cache.load_all(source(loop)[0] for loop in loops if supports(loop) is None and 0 not in loop.shape)
 
 
 def build(loop: Loop, threads: int) -> Runner:

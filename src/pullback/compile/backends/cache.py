@@ -37,6 +37,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -320,9 +321,36 @@ def load(source: str) -> ctypes.CDLL:
         raise CompilerError(f"the cache of compiled loops cannot be used: {error}") from error
 
 
+def load_all(sources: Iterable[str]) -> None:
+    """Compile the sources that the cache lacks, one on each processor, for `load`; which also meets what fails here."""
+    try:
+        chosen, folder = compiler(), directory()
+    except (OSError, RuntimeError):
+        return
+    missing = [source for source in dict.fromkeys(sources) if not (folder / _key(source, chosen)).exists()]
+    if len(missing) > 1:
+        following = iter(missing)
+        workers = [
+            threading.Thread(target=_load_each, args=(following,), daemon=True) for _ in missing[: os.cpu_count()]
+        ]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+
+def _load_each(sources: Iterator[str]) -> None:
+    for source in sources:
+        with contextlib.suppress(CompilerError):
+            load(source)
+
+
+def _key(source: str, chosen: Compiler) -> str:
+    return _digest(source, *chosen.command, *chosen.flags, chosen.identity)
+
+
 def _load(source: str, chosen: Compiler, folder: Path) -> ctypes.CDLL:
-    key = _digest(source, *chosen.command, *chosen.flags, chosen.identity)
-    path = str(folder / key)
+    path = str(folder / _key(source, chosen))
     with _LOCK:
         library = _LOADED.get(path)
     if library is not None:

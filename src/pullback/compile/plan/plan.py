@@ -137,6 +137,8 @@ class Plan:
         self._last = self._last_uses()
         self._own: set[Value] = set()  # in memory that this plan has made and nothing else reads
         self._spare: dict[Any, list[str]] = {}
+        if backend != "numpy" and c.failure() is None:
+            c.prepare(stage.loop for stage in stages if isinstance(stage, LoopStage))
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
                 self._loop(stage)

@@ -200,8 +200,10 @@ def same(made: Array, expected: Array) -> bool:
     """Whether two examples are equal, to rounding."""
     if made.shape != expected.shape or made.dtype != expected.dtype:
         return False
+    if np.array_equal(made, expected):  # as they most often are, which is quicker to find
+        return True
     if made.dtype.kind not in "fc":
-        return bool(np.array_equal(made, expected))
+        return False
     tolerance = 64 * float(np.finfo(made.dtype).eps)
     with np.errstate(all="ignore"):
         sizes = np.abs(expected[np.isfinite(expected)])
