@@ -534,7 +534,7 @@ def test_c_without_a_compiler_is_an_error(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_loop_that_the_compiler_refuses_runs_in_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(loop: Any, threads: int) -> Any:
+    def refuse(*_: Any) -> Any:
         raise cache.CompilerError("no")
 
     monkeypatch.setattr(c, "failure", lambda: None)

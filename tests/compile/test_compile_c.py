@@ -704,7 +704,7 @@ def test_several_loops_are_compiled_at_the_same_time(folder, monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     both, compile_ = threading.Barrier(2, timeout=30), cache._compile
     monkeypatch.setattr(cache, "_compile", lambda *of: (both.wait(), compile_(*of))[1])
-    c.prepare([copying(number=2.0), copying(number=3.0), copying((5, 7), number=2.0)])  # a third would wait for ever
+    c.write([copying(number=2.0), copying(number=3.0), copying((5, 7), number=2.0)])  # a third would wait for ever
     given = count_compilations(monkeypatch)
     assert doubled(copying(number=2.0)) == [0, 2, 4]
     assert doubled(copying(number=3.0)) == [0, 3, 6]
@@ -722,7 +722,7 @@ def test_what_cannot_be_compiled_beside_others_is_an_error_where_it_is_used(fold
         return compile_(text, *rest)
 
     monkeypatch.setattr(cache, "_compile", refuse)
-    c.prepare([copying(number=2.0), copying(number=3.0)])
+    c.write([copying(number=2.0), copying(number=3.0)])
     assert doubled(copying(number=2.0)) == [0, 2, 4]
     with pytest.raises(cache.CompilerError, match="refused"):
         doubled(copying(number=3.0))

@@ -115,13 +115,21 @@ def _microseconds(loop: Loop) -> float:
     return math.prod(loop.shape) * (sum(dtype.itemsize for dtype in arrays) / 40 + sum(steps)) / 1000
 
 
-def prepare(loops: Iterable[Loop]) -> None:
-    """Compile several loops at the same time, where `build` would compile one after the other."""
-    cache.load_all(source(loop)[0] for loop in loops if supports(loop) is None and 0 not in loop.shape)
+Written = tuple[str, list[int]]
+"""What `source` gives for a loop."""
 
 
-def build(loop: Loop, threads: int) -> Runner:
+def write(loops: Iterable[Loop]) -> list[Written | None]:
+    """The sources of loops, for `build`, compiled at the same time; None for a loop that has no form in C."""
+    found = [source(loop) if supports(loop) is None and 0 not in loop.shape else None for loop in loops]
+    cache.load_all(written[0] for written in found if written is not None)
+    return found
+
+
+def build(loop: Loop, threads: int, written: Written | None = None) -> Runner:
     """The function that runs a loop: it takes the inputs and the outputs, C-contiguous arrays, and writes the outputs.
+
+    written: its source, if `write` has made it.
 
     The result is the same, to the bit, for any `threads`. The function may be called from several threads at once.
 
@@ -143,7 +151,7 @@ def build(loop: Loop, threads: int) -> Runner:
         raise NotImplementedError(message("this loop cannot become C", found=reason, do="use the NumPy backend"))
     if 0 in loop.shape:
         return functools.partial(_run_empty, loop)
-    text, sizes = source(loop)
+    text, sizes = written or source(loop)
     work = _microseconds(loop)
     header = [id(np.ndarray), threads if work >= _THREADED else 1, work >= _SHARED]
     numbers = np.array([*header, *sizes], np.int64).tobytes()

@@ -480,7 +480,6 @@ def _header(name: str) -> str:
     return Path(__file__).with_name(name).read_text("utf-8")
 
 
-@functools.lru_cache(maxsize=64)
 def source(loop: Loop) -> tuple[str, list[int]]:
     """The complete C source of a loop, and the sizes and strides to call its function with."""
     writers = [_Writer(loop, nest, number) for number, nest in enumerate(_nests(loop))]

@@ -137,8 +137,9 @@ class Plan:
         self._last = self._last_uses()
         self._own: set[Value] = set()  # in memory that this plan has made and nothing else reads
         self._spare: dict[Any, list[str]] = {}
-        if backend != "numpy" and c.failure() is None:
-            c.prepare(stage.loop for stage in stages if isinstance(stage, LoopStage))
+        loops = [stage.loop for stage in stages if isinstance(stage, LoopStage)]
+        in_c = backend != "numpy" and c.failure() is None
+        self._written = iter(c.write(loops) if in_c else [None] * len(loops))
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
                 self._loop(stage)
@@ -231,8 +232,9 @@ class Plan:
 
     def _loop(self, stage: LoopStage) -> None:
         name, reason = backend_for(stage.loop, self.backend)
+        written = next(self._written)
         try:
-            run = (c if name == "c" else blocks).build(stage.loop, self.threads)
+            run = c.build(stage.loop, self.threads, written) if name == "c" else blocks.build(stage.loop, self.threads)
         except cache.CompilerError as error:
             if self.backend == "c":
                 raise
