@@ -15,12 +15,14 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import numpy as np
 import pytest
 
 import pullback
+from tests import quick
 
 SEED = int(os.environ.get("PULLBACK_TEST_SEED", "20260713"))
 
@@ -37,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--low-thresholds`: run the code for large arrays on the tests' small ones; `--shuffle N`: in another order."""
     parser.addoption("--low-thresholds", action="store_true", help="lower every size of tests/thresholds.py")
     parser.addoption("--count-everything", action="store_true", help="count what every test runs as covered")
+    parser.addoption("--quick", action="store_true", help="what a newcomer runs: see tests/quick.py")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order that this number chooses")
 
 
@@ -46,10 +49,11 @@ def pytest_configure(config: pytest.Config) -> None:
         importlib.import_module("tests.thresholds").lower()
 
 
-def pytest_report_header() -> str:
-    """Say what the run depends on."""
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what the run depends on, and how long a quick one takes."""
     oracle = "not installed" if "torch" in MISSING else importlib.metadata.version("torch")
-    return f"pullback: random seed {SEED} (PULLBACK_TEST_SEED), NumPy {np.__version__}, torch {oracle}"
+    versions = f"pullback: random seed {SEED} (PULLBACK_TEST_SEED), NumPy {np.__version__}, torch {oracle}"
+    return f"{versions}\n{quick.HEADER}" if config.getoption("--quick") else versions
 
 
 ERRORS_OF_NUMPY = np.geterr()
@@ -165,8 +169,33 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the quick run, and count the others."""
+    kept = [i for i in items if quick.is_quick(i.nodeid) and not any(map(i.get_closest_marker, quick.MARKED))]
+    config.stash[LEFT_OUT] = len(items) - len(kept)
+    items[:] = kept
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that prints the summary how many tests were left out."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take the number from a process of pytest-xdist."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
+    if config.getoption("--quick"):
+        _leave_out_what_is_long(config, items)
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
     for item in items:
@@ -185,8 +214,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if "'torch'" in reason:
             reason = "they compare with PyTorch, which is not installed (pip install torch==2.13.0)"
         left_out.setdefault(reason, set()).add(report.nodeid)
-    if left_out:
+    long = terminalreporter.config.stash.get(LEFT_OUT, 0)
+    if left_out or long:
         terminalreporter.write_sep("-", "left out", yellow=True)
+    if long:
+        terminalreporter.write_line(f"tests: {long}, because this was a quick run (./run test --all runs them)")
     for reason, nodes in left_out.items():
         files = sum("::" not in node for node in nodes)
         tests = f"tests: {len(nodes) - files}" + (f", and whole files of tests: {files}" if files else "")

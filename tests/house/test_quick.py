@@ -1,0 +1,43 @@
+"""`./run test`, the quick run: what it keeps, and that it says what it leaves out."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import quick
+from tests.table.test_ops import SAMPLES
+
+ROOT = Path(__file__).parents[2]
+
+
+def _pytest(*arguments: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 5), done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", quick.LEFT_OUT)
+def test_what_is_left_out_is_there(name: str) -> None:
+    path, _, test = name.partition("::")
+    assert (ROOT / path).exists()
+    assert not test or f"def {test}" in (ROOT / path).read_text("utf-8")
+
+
+def test_each_operation_with_a_sample_is_in_it_once() -> None:
+    found = _pytest("--quick", "--collect-only", "tests/table").splitlines()
+    slopes = [line for line in found if "test_slopes_are_those" in line]
+    assert all(line.endswith("-float64]") for line in slopes)
+    assert sorted(line.partition("[")[2].removesuffix("-float64]") for line in slopes) == sorted(SAMPLES)
+
+
+@pytest.mark.parametrize("processes", [[], ["-n", "1"]], ids=["one", "worker"])
+def test_it_says_what_it_leaves_out_and_how_long_it_takes(processes: list[str]) -> None:
+    said = _pytest("--quick", *processes, "tests/house/test_words.py", "tests/tensor/test_adding.py", "-v")
+    assert "two minutes" in said
+    assert "because this was a quick run (./run test --all runs them)" in said
+    assert "test_words" not in said
