@@ -59,6 +59,14 @@ def test_derivatives_of_two_orders(name: str) -> None:
     assert type(f(*args).grad_fn).__name__ == f"{f.__name__}Backward"
 
 
+@pytest.mark.parametrize("name", ["jvp", "jvps"])
+def test_complex_arguments_beside_real_ones(name: str) -> None:
+    f, z = FUNCTIONS[name], pullback.randn(3, dtype=pullback.complex128, requires_grad=True)
+    for args in ((z, z), (real(3), z), (z, real(3))):
+        assert gradcheck(f, args, check_forward_ad=True, check_batched_grad=True)
+        assert gradgradcheck(f, args)
+
+
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "grad": lambda f: lambda x, y: F.grad(lambda x, y: f(x, y).sum())(x, y),
     "vmap": lambda f: pullback.vmap(f),

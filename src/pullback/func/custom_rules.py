@@ -58,11 +58,22 @@ def _numbers(where: str, given: Any, count: int) -> frozenset[int]:
     return frozenset(n % count for n in numbers)
 
 
+class _Ruled(Function, abstract=True):
+    """A Function made of rules. ctx.kept: what its `_keep` kept beside tensors; None: a tuple of tensors was all."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        node: Any = cls._node_class
+        node.kept = None
+
+
 class _Custom:
     """A function with rules of its own. function: the `Function` behind it, once the rules are given."""
 
     function: Any = None
     transformed: Any = None
+    _apply: Any = None  # that of the function
+    _plain = -1  # the number of arguments of a call that needs no more than `_apply`
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
         where = type(self).__name__
@@ -95,6 +106,12 @@ class _Custom:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if len(args) == self._plain and not kwargs and not LEVELS.n:
+            return self._apply(*args)
+        return self._called(args, kwargs)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call whose arguments are looked at first."""
         if self.function is None:
             rule = type(self).__name__.removeprefix("custom_")
             raise AttributeError(
@@ -121,17 +138,23 @@ class _Custom:
         held = [v for n, v in enumerate(values) if n in self.nondiff]
         return held, tuple(v for n, v in enumerate(values) if n not in self.nondiff)
 
-    def _made(self, base: type, **methods: Any) -> Any:
+    def _made(self, **methods: Any) -> Any:
         """A `Function` with these methods, named after the function."""
         names = {name: staticmethod(method) if callable(method) else method for name, method in methods.items()}
-        return type(self._given.__name__, (base,), {"__module__": self._given.__module__, **names})
+        return type(self._given.__name__, (_Ruled,), {"__module__": self._given.__module__, **names})
+
+    def _define(self, alone: dict[str, Any], apart: dict[str, Any], **methods: Any) -> None:
+        """Make the two Functions, of the methods of each and of those that they share."""
+        self.function = self._made(**alone, **methods)
+        self.transformed = self._made(**apart, **methods, generate_vmap_rule=True)
+        self._apply, self._plain = self.function.apply, -1 if self.nondiff else self._count
 
 
 class custom_vjp(_Custom):  # noqa: N801 - JAX's name
     """A decorator for a function with a vjp of its own.
 
     Args:
-        fun: takes and returns Tensors, which may be nested. It is called where no gradient is wanted.
+        fun: takes and returns Tensors, which may be nested. It is called where no argument requires grad.
         nondiff_argnums: the numbers of arguments that are no Tensors, such as functions; `bwd` gets them first.
 
     ``f.defvjp(fwd, bwd)`` gives the rule: ``fwd`` takes the arguments of the function and returns its result and
@@ -170,19 +193,24 @@ class custom_vjp(_Custom):  # noqa: N801 - JAX's name
             if type(pair) is not tuple or len(pair) != 2:
                 raise _wrong(name, "fwd", "a pair: the result, and residuals", pair)
             out, residuals = pair
-            ctx.kept = type(out) is tuple, _keep(ctx, residuals)
-            if nondiff:
-                ctx.held = self._divided(args)[0]
+            if type(out) is Tensor and type(residuals) is tuple and not nondiff:
+                try:  # the most frequent results and residuals, shortly
+                    ctx.save_for_backward(*residuals)
+                    return out
+                except TypeError:  # not all of them are Tensors
+                    pass
+            ctx.kept = type(out) is tuple, _keep(ctx, residuals), self._divided(args)[0]
             return out
 
         def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
             forward(_Always(ctx), *inputs)
 
         def backward(ctx: Any, *gs: Any) -> Any:
-            several, nested = ctx.kept
-            kept = ctx.saved_tensors if nested is None else nested(ctx.saved_tensors)
-            g = gs if several else gs[0]
-            found = bwd(*ctx.held, kept, g) if nondiff else bwd(kept, g)
+            kept = ctx.kept
+            if kept is None:
+                found = bwd(ctx.saved_tensors, gs[0])
+            else:
+                found = bwd(*kept[2], _kept(ctx), gs if kept[0] else gs[0])
             if type(found) is not tuple:
                 raise _wrong(name, "bwd", "a tuple with a gradient, or None, for each argument", found)
             if not nondiff:
@@ -191,10 +219,7 @@ class custom_vjp(_Custom):  # noqa: N801 - JAX's name
             count = len(found) + len(nondiff)
             return tuple(None if n in nondiff else next(each) for n in range(count))
 
-        self.function = self._made(Function, forward=forward, backward=backward)
-        self.transformed = self._made(
-            Function, forward=fun, setup_context=setup_context, backward=backward, generate_vmap_rule=True
-        )
+        self._define({"forward": forward}, {"forward": fun, "setup_context": setup_context}, backward=backward)
 
 
 class _Always:
@@ -268,7 +293,7 @@ class custom_jvp(_Custom):  # noqa: N801 - JAX's name
         def backward(ctx: Any, *gs: Any) -> Any:
             held, primals = self._divided(_kept(ctx))
             flat = list(leaves(primals))
-            varied = [isinstance(p, Tensor) and p.dtype.is_floating_point for p in flat]
+            varied = [isinstance(p, Tensor) and (p.dtype.is_floating_point or p.dtype.is_complex) for p in flat]
 
             def linear(*chosen: Any) -> Any:
                 parts = iter(chosen)
@@ -281,15 +306,8 @@ class custom_jvp(_Custom):  # noqa: N801 - JAX's name
             count = len(primals) + len(self.nondiff)
             return tuple(None if n in self.nondiff else next(nested) for n in range(count))
 
-        self.function = self._made(Function, forward=forward, backward=backward, jvp=jvp)
-        self.transformed = self._made(
-            Function,
-            forward=self.fun,
-            setup_context=setup_context,
-            backward=backward,
-            jvp=jvp,
-            generate_vmap_rule=True,
-        )
+        apart = {"forward": self.fun, "setup_context": setup_context}
+        self._define({"forward": forward}, apart, backward=backward, jvp=jvp)
 
     def defjvps(self, *rules: Callable[..., Any] | None) -> None:
         """Give a rule for each argument: of the tangent, the result and the arguments."""
