@@ -132,6 +132,27 @@ def test_a_function_of_numpy_or_scipy_takes_a_rule() -> None:
     assert grad(lambda x: np.sum(onp.trim_zeros(x)))(X).tolist() == [3.0] * 3
 
 
+RULES = """
+import numpy as onp
+import pullback.bridge.autograd as autograd
+autograd.install()
+import autograd.numpy as np
+from autograd.extend import defvjp
+x = onp.ones((2, 2))
+one = (np.exp, np.sum, np.mean, np.sin, onp.tanh, np.linalg.eigvalsh)
+several = ((np.dot, (x, x)), (np.matmul, (x, x)), (np.where, (x > 0, x, x)))
+for f, args in (*((f, (x,)) for f in one), *several):
+    defvjp(f, *[lambda ans, *given, n=len(args) - 1: lambda g: 42.0 * np.ones_like(given[n])] * len(args))
+    assert (autograd.elementwise_grad(f, len(args) - 1)(*args) == 42.0).all(), f
+defvjp(np.stack, lambda ans, parts: lambda g: [42.0 * np.ones_like(p) for p in parts])
+assert (autograd.elementwise_grad(lambda x: np.stack([x, x]))(x) == 84.0).all()
+"""
+
+
+def test_a_rule_may_be_given_to_any_function_of_the_namespace(tmp_path: Path) -> None:
+    assert run("-c", RULES, cwd=tmp_path) == ""
+
+
 def test_complex_rules_are_in_autograds_convention() -> None:
     f = extend.primitive(lambda z: z**3)
     extend.defvjp(f, lambda ans, z: lambda g: g * 3 * z**2)

@@ -29,7 +29,10 @@ _PLAIN = (np.ndarray, np.generic, float, int, complex)
 RULES: dict[Any, Callable[..., Any]] = {}
 """Functions that were given rules by the user (`user_rules.py`): they are called instead of our own."""
 
-_OF_VALUES = frozenset({*BY_VALUE, *BY_SHAPE, np.allclose, np.array_equal, np.isclose, np.ndim, np.shape, np.size})
+RAW: dict[Any, Any] = {}
+"""NumPy's function behind each of ours that stands for one: rules are given to that."""
+
+OF_VALUES = frozenset({*BY_VALUE, *BY_SHAPE, np.allclose, np.array_equal, np.isclose, np.ndim, np.shape, np.size})
 """Functions without a derivative: they are called on the values."""
 
 
@@ -206,6 +209,8 @@ class ArrayBox(Box):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if not kwargs and method == "__call__" and ufunc not in RULES and (rule := NUMPY.get(ufunc)) is not None:
+            if len(inputs) == 1:
+                return boxed(rule(self.tensor))
             for i in inputs:
                 if type(i) not in _KNOWN:
                     break
@@ -221,7 +226,7 @@ class ArrayBox(Box):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if func in RULES:
             return RULES[func](*args, **kwargs)
-        if func in _OF_VALUES:
+        if func in OF_VALUES:
             return func(*map(values, args), **{k: values(v) for k, v in kwargs.items()})
         plain = [a.tensor if type(a) is ArrayBox else unboxed(a) for a in args]
         named = {k: unboxed(v) for k, v in kwargs.items()}

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .box import ArrayBox, getval, isbox
+from ...tensor.tensor import NUMPY
+from .box import OF_VALUES, RAW, RULES, ArrayBox, boxed, getval, isbox
 from .passes import make_vjp
 from .user_rules import notrace_primitive
 
@@ -67,6 +68,9 @@ def where(condition: Any, *args: Any, **kwargs: Any) -> Any:
     return found.tolist() if plain and isinstance(found, np.ndarray) else found
 
 
+RAW[where] = np.where
+
+
 def _is_of_numpy(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return any(map(_is_of_numpy, value))
@@ -75,15 +79,19 @@ def _is_of_numpy(value: Any) -> bool:
 
 def _of_lists(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of NumPy, with lists that hold boxes joined first."""
+    rule = None if function in OF_VALUES else NUMPY.get(function)
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
+        if rule is not None and not kwargs and len(args) == 1 and type(args[0]) is ArrayBox and function not in RULES:
+            return boxed(rule(args[0].tensor))  # as NumPy would have it, shortly
         for a in args:
             if type(a) is not ArrayBox and _has_boxes(a):
                 args = tuple(map(_joined, args))
                 break
         return function(*args, **kwargs)
 
+    RAW[call] = function
     return call
 
 
@@ -98,6 +106,7 @@ def _of_parts(function: Callable[..., Any]) -> Callable[..., Any]:
             arrays = list(arrays)
         return function(arrays, *args, **kwargs)
 
+    RAW[call] = function
     return call
 
 
@@ -163,11 +172,12 @@ def _of_triangle(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(a: Any, UPLO: str = "L") -> Any:
-        if isbox(a):
+        if isbox(a) and function not in RULES:
             half = np.tril(a) if UPLO.upper() == "L" else np.triu(a)
             a = half + np.conj(np.swapaxes(half - half * np.eye(a.shape[-1]), -1, -2))
         return function(a, UPLO)
 
+    RAW[call] = function
     return call
 
 

@@ -23,15 +23,17 @@ make_vjp = unary_to_nary(passes.make_vjp)
 make_jvp = unary_to_nary(passes.make_jvp)
 
 
-def _scalar(name: str, ans: Any) -> Any:
-    """The space of a result, which has one real element."""
+def _one(name: str, ans: Any) -> Any:
+    """The cotangent 1 of a result, which has one real element."""
+    if type(ans) is np.float64:
+        return 1.0
     space = vspace(ans)
     if space.size != 1:
         raise TypeError(
             f"{name} only applies to real scalar-output functions. Try jacobian, elementwise_grad or "
             f"holomorphic_grad.\n  Found: {space}."
         )
-    return space
+    return space.ones()
 
 
 @unary_to_nary
@@ -47,7 +49,7 @@ def grad(fun: Callable[..., Any], x: Any) -> Any:
         TypeError: a result that is not one real number; an argument without a derivative, such as an int.
     """
     vjp, ans = passes.make_vjp(fun, x)
-    return vjp(_scalar("Grad", ans).ones())
+    return vjp(_one("Grad", ans))
 
 
 @unary_to_nary
@@ -154,7 +156,7 @@ def make_ggnvp(f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_ar
 def value_and_grad(fun: Callable[..., Any], x: Any) -> tuple[Any, Any]:
     """The value of a function with a real scalar result, and its gradient."""
     vjp, ans = passes.make_vjp(fun, x)
-    return ans, vjp(_scalar("value_and_grad", ans).ones())
+    return ans, vjp(_one("value_and_grad", ans))
 
 
 @unary_to_nary

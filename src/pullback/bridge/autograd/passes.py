@@ -14,17 +14,22 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...autograd.engine import execute
 from ...autograd.grad_mode import enable_grad
+from ...autograd.node import edge_of, leaf_edge
 from ...func.forward import jvp as _jvp
 from ...func.reverse import Tracked
 from ...func.reverse import vjp as _vjp
 from ...ops.elementwise.complex import conj as conjugate
 from ...ops.elementwise.complex import real
 from ...ops.shape.reshape import expand
-from ...tensor.modes import LEVELS
+from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, is_tracked, wrap
 from .box import ArrayBox, boxed, getval
+
+SINGLE = frozenset({float, np.float64, np.ndarray, ArrayBox})
+"""The most frequent types of what does not nest."""
 
 _INDEPENDENT = "Output seems independent of input."
 
@@ -78,22 +83,30 @@ def fitted(value: Any, like: Tensor) -> Tensor:
 class _Traced:
     """A function of Tensors alone, which boxes them for the user's function and takes the boxes off its result.
 
-    value: what the function returned, with the box leaves that depend on something in `outs`.
+    value: what the function returned, with the box leaves that depend on something in `outs`. single: whether it is a
+    box itself, as it most often is.
     """
 
     def __init__(self, fun: Callable[[Any], Any], x: Any) -> None:
         self.fun, self.x = fun, x
         self.value: Any = None
-        self.places: list[bool] = []
+        self.places: list[bool] = [True]
+        self.single = False
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        self.value = self.fun(rebuild(self.x, map(ArrayBox, tensors)))
+        x = ArrayBox(*tensors) if type(self.x) in SINGLE else rebuild(self.x, map(ArrayBox, tensors))
+        self.value = self.fun(x)
+        if type(self.value) is ArrayBox:
+            self.single = True
+            return (self.value.tensor,)
         flat = list(leaves(self.value))
         self.places = [type(leaf) is ArrayBox for leaf in flat]
         return tuple(leaf.tensor for leaf in flat if type(leaf) is ArrayBox) or (wrap(np.zeros(())),)
 
-    def result(self, found: Any) -> Any:
+    def result(self, found: Sequence[Any]) -> Any:
         """The user's result with `found` instead of the boxes."""
+        if self.single:
+            return boxed(found[0])
         each: Iterator[Any] = iter(found)
         return rebuild(
             self.value,
@@ -112,7 +125,8 @@ _depth = _Depth()
 
 def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], Any]:
     """The function from cotangents ``g`` to ``J^T g``, and the value of `fun` at `x`."""
-    primals = [checked(leaf) for leaf in leaves(x)]
+    single = type(x) in SINGLE
+    primals = [checked(x)] if single else [checked(leaf) for leaf in leaves(x)]
     traced = _Traced(fun, x)
     before = _depth.n
     alone = not before and not LEVELS.n  # nothing else is traced, so the graph leads to `x` only
@@ -121,32 +135,62 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
         outs, pull = _vjp_alone(traced, primals) if alone else _vjp(traced, *primals)
     finally:
         _depth.n = before
-    if not any(traced.places):
+    if True not in traced.places:
         warnings.warn(_INDEPENDENT, stacklevel=3)
         return (lambda g: zeros(x)), traced.result(())
 
     def vjp(g: Any) -> Any:
         """``J^T g``."""
-        given = [leaf for leaf, p in zip(leaves(g), traced.places, strict=True) if p]
-        found = pull(tuple([conj(fitted(c, o)) for c, o in zip(given, outs, strict=True)]))
-        return rebuild(x, (boxed(conj(t)) for t in found))
+        if traced.single:
+            found = pull((conj(fitted(g, outs[0])),))
+        else:
+            given = [leaf for leaf, p in zip(leaves(g), traced.places, strict=True) if p]
+            found = pull(tuple([conj(fitted(c, o)) for c, o in zip(given, outs, strict=True)]))
+        return boxed(conj(found[0])) if single else rebuild(x, (boxed(conj(t)) for t in found))
 
     return vjp, traced.result(outs)
 
 
 def _vjp_alone(traced: _Traced, primals: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], Callable[..., Any]]:
     """`func.vjp` where no other derivative may follow: whether the graph leads further need not be found out."""
-    with enable_grad():
-        tracked = Tracked(primals, "vjp")
+    tracked = _Leaves(primals)
+    if thread.modes.grad_enabled:
         outputs = traced(*tracked.aliases)
+    else:
+        with enable_grad():
+            outputs = traced(*tracked.aliases)
     tracked.close()
 
-    def pull(cotangents: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        if not any(map(is_tracked, cotangents)):
-            return tracked.gradients(outputs, cotangents, True, False)
-        return tuple(tracked.released(tracked.gradients(outputs, cotangents, True, True), recorded=True))
+    def pull(cotangents: Sequence[Tensor]) -> Sequence[Tensor]:
+        taped = any(map(is_tracked, cotangents))
+        if taped or LEVELS.n:
+            return tuple(tracked.released(tracked.gradients(outputs, cotangents, True, taped), recorded=taped))
+        roots = [(edge_of(o), c._data) for o, c in zip(outputs, cotangents, strict=True) if o._requires_grad]
+        arrived = execute(roots, keep=True, taped=False, accumulate=False)
+        return [_own(arrived.get(edge_of(a)[0]), a) for a in tracked.aliases]
 
     return tuple([wrap(o._data) for o in outputs]), pull
+
+
+class _Leaves(Tracked):
+    """The arguments of a trace that is alone: `checked` made these Tensors, so they are leaves themselves.
+
+    A box of a trace that has ended stands for its value.
+    """
+
+    def __init__(self, primals: Sequence[Tensor]) -> None:
+        super().__init__((), "vjp")
+        self.aliases = [wrap(p._data) if p._requires_grad else p for p in primals]
+        for leaf in self.aliases:
+            leaf._requires_grad = True
+            leaf_edge(leaf)[0].transform = self.state
+
+
+def _own(g: Any, like: Tensor) -> Tensor:
+    """A gradient of the engine as a Tensor that may be written to; None stands for zeros."""
+    if g is None:
+        return wrap(np.zeros_like(like._data))
+    return wrap(g if type(g) is np.ndarray and (g.base is None or g.flags.writeable) else np.copy(g))
 
 
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -83,7 +84,7 @@ class ArrayVSpace(VSpace):
     @property
     def size(self) -> int:
         """The number of real dimensions."""
-        return len(self.factors) * int(np.prod(self.shape))
+        return len(self.factors) * math.prod(self.shape)
 
     @property
     def ndim(self) -> int:
@@ -95,7 +96,9 @@ class ArrayVSpace(VSpace):
 
     def ones(self) -> Any:
         """The sum of the basis."""
-        return np.full(self.shape, sum(self.factors), self.dtype)
+        made = np.empty(self.shape, self.dtype)
+        made.fill(sum(self.factors))
+        return made
 
     def randn(self) -> Any:
         """Random numbers of the normal distribution, from NumPy's global generator."""

@@ -19,7 +19,7 @@ from ...autograd.function import Function
 from ...tensor.modes import thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from .box import RULES, ArrayBox, boxed, getval
+from .box import RAW, RULES, ArrayBox, boxed, getval
 from .passes import conj, fitted, tensor_of
 from .wrapping import subval, wraps
 
@@ -214,6 +214,7 @@ def _of(fun: Any) -> Any:
     """The primitive to enter rules for; a function of NumPy or SciPy becomes one, called on boxes from then on."""
     if getattr(fun, "_is_autograd_primitive", False) or not callable(fun):
         return fun
+    fun = RAW.get(fun, fun)
     if fun not in RULES:
         RULES[fun] = primitive(fun)
     return RULES[fun]
