@@ -110,6 +110,14 @@ def test_what_autograd_offers_is_there(path: str) -> None:
     assert [name for name in missing if name not in ABSENT and not name.startswith(RULE_OF_ONE)] == []
 
 
+def test_autograd_numpy_has_numpys_whole_namespace() -> None:
+    missing = [name for name in {*dir(onp), *onp.__all__} if not name.startswith("_") and not hasattr(np, name)]
+    assert missing == []
+    assert np.testing is onp.testing
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = np.nothing
+
+
 def test_the_modules_are_those_of_autograd() -> None:
     assert set(modules.NAMES) == {"", *MODULES, "numpy.numpy_jvps"}
 

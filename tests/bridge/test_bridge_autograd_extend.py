@@ -187,6 +187,91 @@ def test_notrace_primitive_gets_values() -> None:
     assert grad(zero)(1.0) == 0.0
 
 
+class Poly:
+    """A polynomial: a vector of a class of the user's own."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+
+class PolyBox(extend.Box, Poly):
+    """A traced polynomial."""
+
+    parts = property(lambda self: self._value.parts)
+
+
+class PolySpace(extend.VSpace):
+    """The space of polynomials of one degree."""
+
+    def __init__(self, value: Any) -> None:
+        self.n = len(value.parts)
+
+    def zeros(self) -> Any:
+        return Poly(*[0.0] * self.n)
+
+    def _add(self, x: Any, y: Any) -> Any:
+        return Poly(*[a + b for a, b in zip(x.parts, y.parts, strict=True)])
+
+
+PolyBox.register(Poly)
+PolySpace.register(Poly)
+
+
+@extend.primitive
+def evaluated(p: Any, x: Any) -> Any:
+    return sum(a * x**n for n, a in enumerate(p.parts))
+
+
+@extend.primitive
+def rescaled(p: Any, factor: Any) -> Any:
+    return Poly(*[a * factor for a in p.parts])
+
+
+extend.defvjp(
+    evaluated,
+    lambda ans, p, x: lambda g: Poly(*[g * x**n for n in range(len(p.parts))]),
+    lambda ans, p, x: lambda g: g * sum(n * a * x ** (n - 1) for n, a in enumerate(p.parts) if n),
+)
+extend.defvjp(
+    rescaled,
+    lambda ans, p, factor: lambda g: Poly(*[factor * a for a in g.parts]),
+    lambda ans, p, factor: lambda g: sum(a * b for a, b in zip(p.parts, g.parts, strict=True)),
+)
+
+
+def test_vectors_of_a_class_of_the_users_own() -> None:
+    p = Poly(1.0, -2.0, 3.0)
+
+    def loss(p: Any, factor: Any = 2.0) -> Any:
+        q = rescaled(p, factor)
+        return evaluated(q, 0.5) * evaluated(p, -1.0) + evaluated(q, 3.0)
+
+    def plain(parts: Any, factor: Any = 2.0) -> Any:
+        at = [np.sum(parts * x ** np.arange(3.0)) for x in (0.5, -1.0, 3.0)]
+        return factor * at[0] * at[1] + factor * at[2]
+
+    parts = onp.array(p.parts)
+    assert onp.allclose(grad(loss)(p).parts, grad(plain)(parts))
+    by_p, by_factor = grad(loss, (0, 1))(p, 2.0)
+    assert onp.allclose(by_p.parts, grad(plain)(parts))
+    assert onp.allclose(by_factor, grad(plain, 1)(parts, 2.0))
+    nested = grad(lambda d: loss(d["p"][0], d["k"]) + evaluated(d["p"][1], 2.0))({"p": [p, p], "k": 3.0})
+    assert onp.allclose(nested["p"][0].parts, grad(plain)(parts, 3.0))
+    assert nested["p"][1].parts == (1.0, 2.0, 4.0)
+    mixed = grad(lambda factor: grad(loss)(p, factor).parts[2])(2.0)
+    assert onp.allclose(mixed, grad(lambda factor: grad(plain)(parts, factor)[2])(2.0))
+    pull, value = make_vjp(lambda p: rescaled(p, 2.0))(p)
+    assert value.parts == (2.0, -4.0, 6.0)
+    for _ in range(2):
+        assert pull(Poly(1.0, 0.0, 1.0)).parts == (2.0, 0.0, 2.0)
+    assert grad(lambda factor: evaluated(rescaled(p, factor), 2.0))(5.0) == 9.0
+    assert grad(lambda x: evaluated(p, x))(2.0) == 10.0
+    with pytest.warns(UserWarning, match="independent"):
+        assert grad(lambda p: 1.0)(p).parts == (0.0, 0.0, 0.0)
+    with pytest.raises(NotImplementedError, match="reverse mode"):
+        make_jvp(loss)(p)
+
+
 # Checks and spaces ----------------------------------------------------------------------------------------------------
 
 

@@ -37,10 +37,12 @@ OF_VALUES = frozenset({*BY_VALUE, *BY_SHAPE, np.allclose, np.array_equal, np.isc
 
 
 class Box:
-    """The base class of traced values, for `isinstance`."""
+    """The base class of traced values, for `isinstance` and for boxes of vectors of the user's own (`spaces.py`)."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "_value", "tensor")
 
+    _value: Any
+    tensor: Tensor
     __array_priority__ = 90.0
     types: ClassVar[set[type]] = set()
     type_mappings: ClassVar[dict[type, type]] = {}
@@ -76,7 +78,7 @@ class ArrayBox(Box):
     ((2,), [2.0, 3.0])
     """
 
-    __slots__ = ("__weakref__", "tensor")
+    __slots__ = ()
 
     __array_priority__ = 100.0
     __hash__ = object.__hash__
@@ -305,7 +307,7 @@ def isbox(value: Any) -> bool:
 
 def getval(value: Any) -> Any:
     """The array or number within all traces of a value; another value unchanged."""
-    while type(value) is ArrayBox:
+    while isinstance(value, Box):
         value = value._value
     return value
 

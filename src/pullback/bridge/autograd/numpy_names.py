@@ -157,6 +157,7 @@ def namespace() -> dict[str, Any]:
     found.update(row_stack=found["vstack"], append=_of_lists(np.append), isscalar=_is_scalar)
     found.update(make_diagonal=make_diagonal, concatenate_args=concatenate_args, wrap_namespace=wrap_namespace)
     found.update(numpy_version=np.__version__, __version__=np.__version__)
+    found["__getattr__"] = functools.partial(getattr, np)  # what NumPy loads when it is first asked for: np.testing
     for name in ("ndim", "shape", "iscomplexobj", "result_type", "size"):
         found[name] = notrace_primitive(getattr(np, name))
     return found

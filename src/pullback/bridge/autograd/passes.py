@@ -26,7 +26,8 @@ from ...ops.shape.reshape import expand
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, is_tracked, wrap
-from .box import ArrayBox, boxed, getval
+from .box import ArrayBox, Box, boxed, getval, isbox
+from .spaces import any_vectors, boxed_vector, is_vector, one_pass, received, send, token, vspace
 
 SINGLE = frozenset({float, np.float64, np.ndarray, ArrayBox})
 """The most frequent types of what does not nest."""
@@ -49,6 +50,8 @@ def checked(value: Any) -> Tensor:
         return wrap(np.asarray(value))
     if isinstance(value, np.ndarray) and value.dtype.kind in "fciub":
         return wrap(value if value.dtype.kind in "fc" else value.astype(np.float64))
+    if is_vector(value):
+        return value.tensor if isinstance(value, Box) else token()
     raise TypeError(
         errors.message(
             f"Can't differentiate w.r.t. type {type(value)}",
@@ -61,7 +64,8 @@ def checked(value: Any) -> Tensor:
 
 def zeros(value: Any) -> Any:
     """Zeros like the value, which may nest."""
-    return rebuild(value, (np.zeros_like(getval(leaf)) * 1.0 for leaf in leaves(value)))
+    zero = (vspace(v).zeros() if is_vector(v) else np.zeros_like(getval(v)) * 1.0 for v in leaves(value))
+    return rebuild(value, zero)
 
 
 def conj(t: Tensor) -> Tensor:
@@ -90,28 +94,36 @@ class _Traced:
     def __init__(self, fun: Callable[[Any], Any], x: Any) -> None:
         self.fun, self.x = fun, x
         self.value: Any = None
+        self.given: Sequence[Tensor] = ()
         self.places: list[bool] = [True]
         self.single = False
 
     def __call__(self, *tensors: Tensor) -> tuple[Tensor, ...]:
-        x = ArrayBox(*tensors) if type(self.x) in SINGLE else rebuild(self.x, map(ArrayBox, tensors))
+        self.given = tensors
+        x = ArrayBox(*tensors) if type(self.x) in SINGLE else rebuild(self.x, map(_box, leaves(self.x), tensors))
         self.value = self.fun(x)
         if type(self.value) is ArrayBox:
             self.single = True
             return (self.value.tensor,)
         flat = list(leaves(self.value))
-        self.places = [type(leaf) is ArrayBox for leaf in flat]
-        return tuple(leaf.tensor for leaf in flat if type(leaf) is ArrayBox) or (wrap(np.zeros(())),)
+        self.places = list(map(isbox, flat))
+        return tuple(leaf.tensor for leaf in flat if isbox(leaf)) or (token(),)
 
     def result(self, found: Sequence[Any]) -> Any:
         """The user's result with `found` instead of the boxes."""
         if self.single:
             return boxed(found[0])
         each: Iterator[Any] = iter(found)
-        return rebuild(
-            self.value,
-            (boxed(next(each)) if p else leaf for p, leaf in zip(self.places, leaves(self.value), strict=True)),
-        )
+        flat = zip(self.places, leaves(self.value), strict=True)
+        return rebuild(self.value, (_unboxed(leaf, next(each)) if p else leaf for p, leaf in flat))
+
+
+def _box(leaf: Any, tensor: Tensor) -> Any:
+    return boxed_vector(leaf, tensor) if is_vector(leaf) else ArrayBox(tensor)
+
+
+def _unboxed(leaf: Any, found: Tensor) -> Any:
+    return boxed(found) if type(leaf) is ArrayBox else leaf._value
 
 
 class _Depth(threading.local):
@@ -144,11 +156,17 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
         if traced.single:
             found = pull((conj(fitted(g, outs[0])),))
         else:
-            given = [leaf for leaf, p in zip(leaves(g), traced.places, strict=True) if p]
-            found = pull(tuple([conj(fitted(c, o)) for c, o in zip(given, outs, strict=True)]))
-        return boxed(conj(found[0])) if single else rebuild(x, (boxed(conj(t)) for t in found))
+            flat = zip(leaves(g), traced.places, leaves(traced.value), strict=True)
+            given = zip([(c, leaf) for c, p, leaf in flat if p], outs, strict=True)
+            found = pull(
+                tuple([conj(fitted(c, o)) if type(b) is ArrayBox else send(b.tensor, c) for (c, b), o in given])
+            )
+        if single:
+            return boxed(conj(found[0]))
+        each = zip(leaves(x), traced.given, found, strict=True)
+        return rebuild(x, (received(*edge_of(a)[:2], v) if is_vector(v) else boxed(conj(t)) for v, a, t in each))
 
-    return vjp, traced.result(outs)
+    return one_pass()(vjp) if any_vectors() else vjp, traced.result(outs)
 
 
 def _vjp_alone(traced: _Traced, primals: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], Callable[..., Any]]:
@@ -196,6 +214,8 @@ def _own(g: Any, like: Tensor) -> Tensor:
 def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, Any]]:
     """The function from tangents ``v`` to the value of `fun` at `x` and ``J v``."""
     primals = tuple(checked(leaf) for leaf in leaves(x))
+    if any_vectors() and any(map(is_vector, leaves(x))):
+        raise NotImplementedError(errors.message("make_jvp() of a class of vectors", do="use the reverse mode"))
 
     def jvp(v: Any) -> tuple[Any, Any]:
         """The value, and ``J v``."""

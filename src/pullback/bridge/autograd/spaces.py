@@ -1,19 +1,27 @@
-"""Vector spaces of values: zeros, bases, sums and inner products of numbers, arrays and containers of them."""
+"""Vector spaces of values: zeros, bases, sums and inner products of numbers, arrays and containers of them, and of
+vectors of a class of the user's own."""
 
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ...autograd.node import edge_of
 from ...tensor.nested import leaves, rebuild
-from .box import getval
+from ...tensor.tensor import Tensor, wrap
+from .box import ArrayBox, Box, DictBox, SequenceBox, getval
 
 
 class VSpace:
-    """The space of a value. A class derived from it is registered for the types of its values."""
+    """The space of a value. A class derived from it is registered for the types of its values.
+
+    It defines `zeros`, `ones`, `randn` and `standard_basis`, and the methods with an underscore behind the others.
+    """
 
     mappings: ClassVar[dict[type, Callable[[Any], VSpace]]] = {}
     iscomplex = False
@@ -29,22 +37,37 @@ class VSpace:
 
     def add(self, x: Any, y: Any) -> Any:
         """The sum."""
-        return x + y
+        return self._add(x, y)
 
     def mut_add(self, x_prev: Any, x_new: Any) -> Any:
         """The sum; None stands for zeros."""
-        return self.add(self.zeros() if x_prev is None else x_prev, x_new)
+        return self._mut_add(self.zeros() if x_prev is None else x_prev, x_new)
 
     def scalar_mul(self, x: Any, a: Any) -> Any:
         """The product with a number."""
-        return x * a
+        return self._scalar_mul(x, a)
 
     def inner_prod(self, x: Any, y: Any) -> Any:
         """The inner product, a real number."""
-        raise NotImplementedError(f"{type(self).__name__} has no inner_prod")
+        return self._inner_prod(x, y)
 
     def covector(self, x: Any) -> Any:
         """The covector of a vector: its conjugate."""
+        return self._covector(x)
+
+    def _add(self, x: Any, y: Any) -> Any:
+        return x + y
+
+    def _mut_add(self, x_prev: Any, x_new: Any) -> Any:
+        return self._add(x_prev, x_new)
+
+    def _scalar_mul(self, x: Any, a: Any) -> Any:
+        return x * a
+
+    def _inner_prod(self, x: Any, y: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no _inner_prod")
+
+    def _covector(self, x: Any) -> Any:
         return x
 
     def zeros(self) -> Any:
@@ -112,7 +135,7 @@ class ArrayVSpace(VSpace):
                 vector[index] = factor
                 yield vector
 
-    def inner_prod(self, x: Any, y: Any) -> Any:
+    def _inner_prod(self, x: Any, y: Any) -> Any:
         return np.dot(np.ravel(x), np.ravel(y))
 
 
@@ -122,10 +145,10 @@ class ComplexArrayVSpace(ArrayVSpace):
     iscomplex = True
     factors = (1.0, 1.0j)
 
-    def inner_prod(self, x: Any, y: Any) -> Any:
+    def _inner_prod(self, x: Any, y: Any) -> Any:
         return np.real(np.dot(np.conj(np.ravel(x)), np.ravel(y)))
 
-    def covector(self, x: Any) -> Any:
+    def _covector(self, x: Any) -> Any:
         return np.conj(x)
 
 
@@ -163,16 +186,16 @@ class ContainerVSpace(VSpace):
             for basis in space.standard_basis():
                 yield rebuild(self.shape, iter([basis if j == i else s.zeros() for j, s in enumerate(spaces)]))
 
-    def add(self, x: Any, y: Any) -> Any:
+    def _add(self, x: Any, y: Any) -> Any:
         return self._map(lambda vs, a, b: vs.add(a, b), x, y)
 
-    def scalar_mul(self, x: Any, a: Any) -> Any:
+    def _scalar_mul(self, x: Any, a: Any) -> Any:
         return self._map(lambda vs, b: vs.scalar_mul(b, a), x)
 
-    def inner_prod(self, x: Any, y: Any) -> Any:
+    def _inner_prod(self, x: Any, y: Any) -> Any:
         return sum(vs.inner_prod(a, b) for vs, a, b in zip(leaves(self.shape), leaves(x), leaves(y), strict=True))
 
-    def covector(self, x: Any) -> Any:
+    def _covector(self, x: Any) -> Any:
         return self._map(lambda vs, a: vs.covector(a), x)
 
 
@@ -222,3 +245,72 @@ for _complex in (complex, np.complex64, np.complex128, np.clongdouble):
 ListVSpace.register(list)
 TupleVSpace.register(tuple)
 DictVSpace.register(dict)
+
+
+# Vectors of a class of the user's own ---------------------------------------------------------------------------------
+#
+# The graph holds a token for each, a Tensor that is 0: its edge says where a cotangent belongs. The cotangents are
+# vectors themselves, and wait in a table until the node behind the token runs.
+
+_OTHERS = (None, ArrayBox, SequenceBox, DictBox)
+
+
+class _Thread(threading.local):
+    """The cotangents that wait in this thread, by the node and the number of its output."""
+
+    waiting: dict[Any, Any] | None = None
+
+
+_thread = _Thread()
+
+
+def is_vector(value: Any) -> bool:
+    """Whether a value, traced or not, is a vector of a class of the user's own."""
+    return Box.type_mappings.get(type(value)) not in _OTHERS and (
+        isinstance(value, Box) or type(value) in VSpace.mappings
+    )
+
+
+def any_vectors() -> bool:
+    """Whether the user registered a class of boxes."""
+    return len(Box.types) >= len(_OTHERS)
+
+
+def token() -> Tensor:
+    """A Tensor that stands for a vector."""
+    return wrap(np.zeros(()))
+
+
+def boxed_vector(value: Any, tensor: Tensor) -> Any:
+    """The user's box of a vector with this token."""
+    kind: Any = Box.type_mappings[type(value)]
+    made = kind.__new__(kind)
+    made._value, made.tensor = value, tensor
+    return made
+
+
+@contextmanager
+def one_pass() -> Iterator[None]:
+    """A backward pass, which has a table of its own."""
+    before = _thread.waiting
+    _thread.waiting = {}
+    try:
+        yield
+    finally:
+        _thread.waiting = before
+
+
+def send(tensor: Tensor, cotangent: Any) -> Tensor:
+    """Add a cotangent to those that wait for a token. Returns that of the token itself."""
+    assert _thread.waiting is not None
+    key = edge_of(tensor)[:2]
+    held = _thread.waiting.get(key)
+    _thread.waiting[key] = cotangent if held is None else vspace(cotangent).add(held, cotangent)
+    return token()
+
+
+def received(node: Any, number: int, like: Any) -> Any:
+    """The cotangent that came for an output of a node, or zero."""
+    assert _thread.waiting is not None
+    found = _thread.waiting.pop((node, number), None)
+    return vspace(like).zeros() if found is None else found

@@ -19,8 +19,9 @@ from ...autograd.function import Function
 from ...tensor.modes import thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from .box import RAW, RULES, ArrayBox, boxed, getval
+from .box import RAW, RULES, ArrayBox, boxed, getval, isbox
 from .passes import conj, fitted, tensor_of
+from .spaces import boxed_vector, is_vector, received, send, token
 from .wrapping import subval, wraps
 
 primitive_vjps: dict[Any, Callable[..., Any]] = {}
@@ -45,24 +46,30 @@ class _Call:
     def __init__(self, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: Sequence[int]) -> None:
         self.fun, self.args, self.kwargs, self.argnums = fun, args, kwargs, argnums
         self.flat = [list(leaves(args[n])) for n in argnums]
-        self.tensors = [leaf.tensor for found in self.flat for leaf in found if type(leaf) is ArrayBox]
+        self.tensors = [leaf.tensor for found in self.flat for leaf in found if isbox(leaf)]
         self.out: Any = None
 
     def arguments(self, tensors: Iterable[Tensor], of: Callable[[Tensor], Any]) -> tuple[Any, ...]:
         """The arguments, with `of` the Tensors instead of the boxes."""
         each, made = iter(tensors), list(self.args)
         for n, found in zip(self.argnums, self.flat, strict=True):
-            made[n] = rebuild(self.args[n], (of(next(each)) if type(v) is ArrayBox else v for v in found))
+            made[n] = rebuild(self.args[n], (_given(v, next(each), of) if isbox(v) else v for v in found))
         return tuple(made)
 
     def value(self, tensors: Iterable[Tensor]) -> tuple[Tensor, ...]:
         """The results for plain values, as Tensors."""
         self.out = self.fun.fun(*self.arguments(tensors, lambda t: getval(ArrayBox(t))), **self.kwargs)
-        return tuple(wrap(np.asarray(leaf)) for leaf in leaves(self.out))
+        return tuple(token() if is_vector(leaf) else wrap(np.asarray(leaf)) for leaf in leaves(self.out))
 
-    def result(self, outs: Iterable[Any]) -> Any:
-        """Leaves in the structure of the result."""
-        return rebuild(self.out, iter(outs))
+    def result(self, outs: Iterable[Any], of: Callable[[Tensor], Any]) -> Any:
+        """The result, with `of` the Tensors instead of its leaves."""
+        flat = zip(leaves(self.out), outs, strict=True)
+        return rebuild(self.out, (_result(v, t, of) if is_vector(v) else of(t) for v, t in flat))
+
+    def cotangent(self, ctx: Any, gs: Sequence[Any], outs: Sequence[Tensor]) -> Any:
+        """The cotangents of the outputs, in the structure of the result."""
+        flat = enumerate(zip(leaves(self.out), gs, outs, strict=True))
+        return rebuild(self.out, (_received(ctx, i, v, g, o) for i, (v, g, o) in flat))
 
     def sent(self, gradients: Iterable[Any], tensors: Sequence[Tensor]) -> list[Tensor | None]:
         """The gradients of the arguments, as the rules return them, for each Tensor."""
@@ -70,9 +77,10 @@ class _Call:
         for found, gradient in zip(self.flat, gradients, strict=True):
             given = [None] * len(found) if gradient is None else list(leaves(gradient))
             for leaf, g in zip(found, given, strict=True):
-                if type(leaf) is ArrayBox:
+                if isbox(leaf):
                     t = next(each)
-                    sent.append(None if g is None else conj(_cotangent(g, t)))
+                    vector = type(leaf) is not ArrayBox
+                    sent.append(None if g is None else send(leaf.tensor, g) if vector else conj(_cotangent(g, t)))
         return sent
 
 
@@ -82,6 +90,22 @@ def _cotangent(g: Any, t: Tensor) -> Tensor:
     if found._data.dtype == t._data.dtype:
         return found
     return np.real(found) if found._data.dtype.kind == "c" and t._data.dtype.kind == "f" else found.to(t.dtype)
+
+
+def _given(leaf: Any, t: Tensor, of: Callable[[Tensor], Any]) -> Any:
+    """An argument's leaf: `of` the Tensor of an array; a vector, in its box where what is done with it is recorded."""
+    return of(t) if type(leaf) is ArrayBox else leaf if thread.modes.grad_enabled else getval(leaf)
+
+
+def _result(vector: Any, t: Tensor, of: Callable[[Tensor], Any]) -> Any:
+    return boxed_vector(vector, t) if of is boxed and t._requires_grad else vector
+
+
+def _received(ctx: Any, i: int, value: Any, g: Any, out: Tensor) -> Any:
+    if is_vector(value):
+        return received(ctx, i, value)
+    zeros: Any = np.zeros_like
+    return _seen(conj(zeros(out.detach()) if g is None else g))
 
 
 def _seen(t: Tensor) -> Any:
@@ -111,10 +135,9 @@ class Primitive(Function):
         rule = primitive_vjps.get(call.fun)
         if rule is None:
             raise _undefined("VJP", call)
-        given = [np.zeros_like(o.detach()) if g is None else g for g, o in zip(gs, outs, strict=True)]
         values = call.arguments(tensors, _seen)
-        vjp = rule(call.argnums, call.result(map(_seen, outs)), values, call.kwargs)
-        found = vjp(call.result(_seen(conj(g)) for g in given))
+        vjp = rule(call.argnums, call.result(outs, _seen), values, call.kwargs)
+        found = vjp(call.cotangent(ctx, gs, outs))
         return None, *call.sent(found, tensors)
 
     @staticmethod
@@ -127,7 +150,7 @@ class Primitive(Function):
         each = iter([np.zeros_like(p) if t is None else t for t, p in zip(tangents[1:], tensors, strict=True)])
         moved = call.arguments(each, boxed)
         gs = [_zeros_beside(moved[n], call.args[n]) for n in call.argnums]
-        ans, values = call.result(map(boxed, outs)), call.arguments(tensors, boxed)
+        ans, values = call.result(outs, boxed), call.arguments(tensors, boxed)
         flat = leaves(rule(call.argnums, gs, ans, values, call.kwargs))
         found = tuple(fitted(g, o) for g, o in zip(flat, outs, strict=True))
         return found[0] if len(found) == 1 else found
@@ -146,7 +169,7 @@ def _undefined(kind: str, call: _Call) -> NotImplementedError:
 
 
 def _has_box(value: Any) -> bool:
-    return type(value) is ArrayBox or (isinstance(value, (list, tuple, dict)) and any(map(_has_box, _inside(value))))
+    return isbox(value) or (isinstance(value, (list, tuple, dict)) and any(map(_has_box, _inside(value))))
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -182,7 +205,7 @@ def primitive(f_raw: Callable[..., Any]) -> Callable[..., Any]:
         if f_wrapped not in primitive_vjps and f_wrapped not in primitive_jvps:
             raise _undefined("VJP", call)
         outs = Primitive.apply(call, *call.tensors)
-        return call.result(map(boxed, outs if isinstance(outs, tuple) else (outs,)))
+        return call.result(outs if isinstance(outs, tuple) else (outs,), boxed)
 
     f_wrapped.fun = f_raw
     f_wrapped._is_autograd_primitive = True
