@@ -12,12 +12,7 @@ import pullback
 from tests.oracle import call, converted, resolve, tensors_of
 from tests.table.test_ops import SAMPLES
 
-LIKE_THE_OPERANDS = frozenset(
-    "einsum float_power histogramdd ldexp linalg.lu_solve linalg.matrix_power linalg.solve linalg.solve_ex"
-    " masked.normalize masked_fill matrix_power mvlgamma narrow_copy nn.functional.channel_shuffle"
-    " nn.functional.pixel_shuffle nn.functional.pixel_unshuffle nn.functional.logsigmoid nn.functional.rrelu"
-    " pow renorm rot90".split()
-)
+LIKE_THE_OPERANDS = frozenset("einsum ldexp masked.normalize nn.functional.rrelu pow".split())
 """Operations whose results lie as their operands do, though PyTorch's are contiguous; differences.md names them."""
 
 

@@ -59,11 +59,11 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
                 found = body(*args)
                 if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
                     _own(found, args)
-                return found
-            found = _unusual(op, call, body, args, kwargs)
-            if type(found) is Tensor and found._view is not None:
-                _own(found, (*args, *kwargs.values()))
-            return found
+            else:
+                found = _unusual(op, call, body, args, kwargs)
+                if type(found) is Tensor and found._view is not None:
+                    _own(found, (*args, *kwargs.values()))
+            return found.contiguous() if op.contiguous and type(found) is Tensor else found
         except Exception as error:
             errors.rename(op.name, error, (*args, *kwargs.values()))
             raise

@@ -190,6 +190,7 @@ _DIMENSIONS = 10**6  # of mvlgamma, a summand for each
 
 
 @composite(
+    contiguous=True,
     also="special.multigammaln",
     inplace=True,
     samples=lambda: [

@@ -179,6 +179,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 
 
 @composite(
+    contiguous=True,
     inplace="exact",
     numpy={np.float_power: lambda x1, x2: float_power(x1, x2)},
     out="exact",

@@ -222,6 +222,7 @@ def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 
 
 @composite(
+    contiguous=True,
     out=False,
     samples=lambda: [
         S(A(2, 3), mask(2, 3), 1.5),

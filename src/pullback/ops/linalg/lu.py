@@ -282,6 +282,7 @@ _NO_LU = [
 
 
 @composite(
+    contiguous=True,
     home="linalg",
     samples=_lu_systems,
     refused=lambda: [*_NO_LU, S(M(3, 3), V([1, 2, 3], "int32"), M(3, 2), left=False)],

@@ -29,6 +29,7 @@ from .solving import NO_SQUARE, inv, squares
 
 
 @composite(
+    contiguous=True,
     home="linalg",
     numpy={np.linalg.matrix_power: lambda a, n: matrix_power(a, n)},
     samples=lambda: [

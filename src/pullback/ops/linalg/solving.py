@@ -22,6 +22,7 @@ from ...table.samples import Differs, S, Sample, V
 from ...tensor.arrays import zeros_beside
 from ...tensor.tensor import Tensor
 from ..make.conversion import alike
+from ..shape.reshape import contiguous
 from .last_axes import transpose
 
 InvExResult = result_type("linalg_inv_ex", "inverse", "info")
@@ -283,6 +284,7 @@ _SINGULAR_SYSTEMS = [S(*s.args, M(2, 1)) for s in SINGULAR]
 
 
 @composite(
+    contiguous=True,
     home="linalg",
     numpy={
         # NumPy, unlike torch, takes a stack of vectors for a matrix; they agree on all other arguments
@@ -325,7 +327,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     diagonal of its LU factor.
     """
     after, found = _solved("linalg.solve_ex", lambda a, b: _solve_ex(a, b, check_errors), A, B, left)
-    return SolveExResult(after(found.result), found.info)
+    return SolveExResult(contiguous(after(found.result)), found.info)
 
 
 def _triangle(x: Any, upper: bool, unit: bool) -> Any:

@@ -19,7 +19,7 @@ from ...tensor.adding import summed
 from ...tensor.arrays import beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
-from ..shape.reshape import reshape
+from ..shape.reshape import contiguous, reshape
 from ..shape.splitting import unbind
 from .extremes import shared_rule
 from .picking import pick, place
@@ -264,6 +264,7 @@ def _histogramdd_samples() -> list[Sample]:
 
 
 @composite(
+    contiguous=True,
     out=False,
     method=False,
     samples=_histogramdd_samples,
@@ -335,7 +336,7 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Any = No
         counts = counts / sum(counts)
         for axis, e in enumerate(edges):
             counts = counts / reshape(e[1:] - e[:-1], (-1,) + (1,) * (axes - 1 - axis))
-    return HistogramddResult(counts, tuple(edges))
+    return HistogramddResult(contiguous(counts), tuple(edges))
 
 
 @linear(

@@ -242,6 +242,7 @@ def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
 
 
 @composite(
+    contiguous=True,
     inplace=True,
     samples=lambda: [
         *(S(A(2, 3), p, 0, 1.0) for p in (2, 1, 3, 0.5, inf)),

@@ -30,6 +30,7 @@ def _refuse_remainder(name: str, what: str, n: int, by: int) -> None:
 
 
 @composite(
+    contiguous=True,
     home="nn.functional",
     also="pixel_shuffle",
     samples=lambda: [
@@ -60,6 +61,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 @composite(
+    contiguous=True,
     home="nn.functional",
     also="pixel_unshuffle",
     samples=lambda: [
@@ -85,6 +87,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 @composite(
+    contiguous=True,
     home="nn.functional",
     also="channel_shuffle",
     samples=lambda: [

@@ -89,6 +89,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @composite(
+    contiguous=True,
     out=False,
     numpy={np.rot90: lambda m, k=1, axes=(0, 1): rot90(m, k, axes)},
     samples=lambda: [

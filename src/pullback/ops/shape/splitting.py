@@ -487,6 +487,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 @composite(
+    contiguous=True,
     samples=lambda: [S(A(4, 3), 0, 1, 2), S(A(3, 2, layout="T"), 0, 1, 1)],
     refused=lambda: [S(A(4), 0, 3, 2), S(A(4), 0, 0, -1)],
 )
