@@ -266,6 +266,20 @@ def test_a_jet_is_differentiable() -> None:
     assert pullback.autograd.gradcheck(last, (w,))
 
 
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("f", [Cube.apply, lambda x: Cube.apply(x.sin()) * x], ids=["alone", "within"])
+def test_a_jet_of_a_function_of_ones_own_is_differentiable(f: Callable[[Tensor], Tensor], order: int) -> None:
+    """By the primal and by each term of the series."""
+
+    def gradients(terms: Callable[..., list[Tensor]]) -> list[Tensor]:
+        x, series = vector().requires_grad_(), [c.requires_grad_() for c in series_of(vector(), order)]
+        return list(pullback.autograd.grad(terms(x, series)[-1].sum(), [x, *series]))
+
+    mine = gradients(lambda x, series: func.jet(f, (x,), (series,))[1])
+    for a, b in zip(mine, gradients(lambda x, series: along_path(f, x, series)), strict=True):
+        assert_same(a, b)
+
+
 def test_a_jet_of_a_batch_and_a_batch_of_jets() -> None:
     x = pullback.stack([vector(), vector() * 2])
     series = [pullback.ones_like(x), pullback.zeros_like(x)]
