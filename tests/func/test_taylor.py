@@ -226,14 +226,21 @@ def test_an_entry_without_a_derivative_is_refused_by_name() -> None:
     [
         (pullback.ones(2), ([pullback.ones(2)],), TypeError, "primals to be a tuple"),
         ((pullback.ones(2),), pullback.ones(2), TypeError, "series to be a tuple"),
-        ((), (), ValueError, "a series for each primal"),
-        ((pullback.ones(2),), ([], []), ValueError, "a series for each primal"),
+        ((), (), ValueError, "a series for each of"),
+        ((pullback.ones(2),), ([], []), ValueError, "a series for each of"),
         ((pullback.ones(2, dtype=pullback.int64),), ([],), TypeError, "floating point or complex"),
         ((1.0,), ([],), TypeError, "primal 0 to be a Tensor"),
         ((pullback.ones(2),) * 2, ([pullback.ones(2)], []), ValueError, "series 1 to be a list of 1"),
         ((pullback.ones(2),), ([pullback.ones(3)],), ValueError, "term 1 of series 0 to be like its primal"),
         ((pullback.ones(2),), ([pullback.ones(2).double()],), ValueError, "term 1 of series 0 to be like its primal"),
         ((pullback.ones(2),), ([1.0],), ValueError, "found float 1.0"),
+        ((pullback.ones(2),), (pullback.ones(2),), ValueError, r"series 0 to be a list of Tensors, found Tensor"),
+        (
+            (pullback.tensor(1.0),),
+            (pullback.tensor(1.0),),
+            ValueError,
+            "series 0 to be a list of Tensors, found Tensor",
+        ),
     ],
 )
 def test_what_does_not_match_is_refused(primals: Any, series: Any, error: type[Exception], said: str) -> None:
@@ -249,7 +256,9 @@ def test_a_function_that_returns_no_tensor_is_refused() -> None:
             lambda f=f: func.laplacian(f)(vector()),
             lambda f=f: func.derivatives(f, 2)(vector()),
         ):
-            with pytest.raises(RuntimeError, match=r"jet\(f, primals, series\)|linear_operator\(f.*\(x\)"):
+            with pytest.raises(
+                RuntimeError, match=r"(jet\(f, primals, series\)|laplacian\(f\)\(x\))[\s\S]*What to do: return"
+            ):
                 call()
 
 
@@ -511,6 +520,29 @@ def test_an_operator_is_the_weighted_sum_of_directional_derivatives(weights: lis
     np.testing.assert_allclose(found, np.dot(weights, each), rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("order", [1, 2, 3])
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 0.5], [1.0, 1.0, 1.0], [1.0, -2.0, 1.1], [0.0, 0.0, 0.0]])
+def test_weights_and_directions_of_an_operator_are_differentiated(weights: list[float], order: int) -> None:
+    """As in an equation whose coefficients are to be found."""
+    x, f = vector(), lambda x: (x.sin() * x.roll(1)).sum() ** 2
+    c, along = pullback.tensor(weights, dtype=x.dtype), pullback.tensor(MIXING)
+
+    def plain(c: Tensor, along: Tensor) -> Tensor:
+        zeros = [pullback.zeros_like(x)] * (order - 1)
+        return sum(c[i] * func.jet(f, (x,), ([along[i], *zeros],))[1][-1] for i in range(3))
+
+    mine = lambda c, along: func.linear_operator(f, order, along, c)(x)  # noqa: E731
+    assert_same(mine(c, along), plain(c, along))
+    for found, expected in zip(*(func.grad(g, (0, 1))(c, along) for g in (mine, plain)), strict=True):
+        assert_same(found, expected)
+    assert_same(*(func.grad(lambda along, g=g: g(c, along))(along) for g in (mine, plain)))
+    apart = lambda c: func.linear_operator(f, order, along, [c[0], 2.0, c[2]])(x)  # noqa: E731
+    assert_same(func.grad(apart)(c), func.grad(lambda c: plain(c, along))(c) * pullback.tensor([1.0, 0.0, 1.0]))
+    many = pullback.stack([c, c + 1])
+    assert_same(func.vmap(mine, (0, None))(many, along), pullback.stack([plain(one, along) for one in many]))
+    assert_same(pullback.compile(mine, backend="numpy")(c, along), plain(c, along))
+
+
 def test_operators_are_batched_trained_and_compiled() -> None:
     w = (vector(2) + 1).requires_grad_()
     points = pullback.stack([vector(2), vector(2) * 0.5, vector(2) * 2])
@@ -541,6 +573,17 @@ def test_operators_are_batched_trained_and_compiled() -> None:
         (lambda: func.linear_operator(network, 2, [1.0]), TypeError, "directions to be a Tensor"),
         (lambda: func.linear_operator(network, 2, pullback.eye(2), [1.0]), ValueError, "2 weights"),
         (lambda: func.linear_operator(network, 2, pullback.eye(2), ["a", 1.0]), TypeError, "sequence of numbers"),
+        (lambda: func.linear_operator(network, 2, pullback.eye(2), [1j, 1.0]), TypeError, "sequence of numbers"),
+        (
+            lambda: func.linear_operator(network, 2, pullback.eye(2), pullback.ones(2, dtype=pullback.complex64)),
+            TypeError,
+            "sequence of numbers",
+        ),
+        (
+            lambda: func.laplacian(lambda x: (x.sum(), x))(vector()),
+            TypeError,
+            r"laplacian\(\): .*f to return one Tensor",
+        ),
         (lambda: func.derivatives(network, 2)(1.0), TypeError, r"derivatives\(\): expected x to be a Tensor"),
         (
             lambda: func.linear_operator(network, 2, pullback.eye(2))(pullback.ones(3)),

@@ -15,7 +15,7 @@ from ..table.levels import inner
 from ..tensor.memory import same_memory
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import rebuild
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.tensor import Tensor, is_tracked, wrap
 from .trees import tensors_of, untracked
 
 
@@ -86,53 +86,37 @@ def _checked(primals: Any, series: Any) -> list[tuple[Tensor, list[Tensor]]]:
     """Each primal with its series."""
     for name, value in (("primals", primals), ("series", series)):
         if not isinstance(value, (tuple, list)):
-            raise TypeError(
-                errors.message(
-                    "jet()",
-                    expected=f"{name} to be a tuple, one entry for each argument",
-                    found=errors.describe(value),
-                    do="write jet(f, (x,), ([v, w],))",
-                )
+            raise _wrong(
+                TypeError, "jet", f"{name} to be a tuple, one entry for each argument", errors.describe(value), _WRITTEN
             )
     if len(primals) != len(series) or not primals:
-        raise ValueError(
-            errors.message(
-                "jet()", expected="a series for each primal, at least one", found=f"{len(primals)} and {len(series)}"
-            )
-        )
+        expected = f"a series for each of {len(primals)} primals, at least one"
+        raise _wrong(ValueError, "jet", expected, f"{len(series)}", _WRITTEN)
     for i, (x, terms) in enumerate(zip(primals, series, strict=True)):
-        _check_argument("jet()", f"primal {i}", x)
+        _check_argument("jet", f"primal {i}", x)
         if not isinstance(terms, (tuple, list)) or len(terms) != len(series[0]):
-            raise ValueError(
-                errors.message(
-                    "jet()",
-                    expected=f"series {i} to be a list of {len(series[0])} Tensors, as the first",
-                    found=f"{len(terms)} of them" if isinstance(terms, (tuple, list)) else errors.describe(terms),
-                    do="fill the shorter one with zeros",
-                )
-            )
+            like = f" of {len(series[0])} Tensors, as the first" if i else " of Tensors"
+            found = f"{len(terms)} of them" if isinstance(terms, (tuple, list)) else errors.describe(terms)
+            do = "fill the shorter one with zeros" if i else _WRITTEN
+            raise _wrong(ValueError, "jet", f"series {i} to be a list{like}", found, do)
         for k, c in enumerate(terms, 1):
             if not isinstance(c, Tensor) or c._data.shape != x._data.shape or c._data.dtype != x._data.dtype:
-                raise ValueError(
-                    errors.message(
-                        "jet()",
-                        expected=f"term {k} of series {i} to be like its primal, {errors.describe(x)}",
-                        found=errors.describe(c),
-                    )
-                )
+                expected = f"term {k} of series {i} to be like its primal, {errors.describe(x)}"
+                raise _wrong(ValueError, "jet", expected, errors.describe(c), "e.g. pullback.zeros_like(x)")
     return [(x, list(terms)) for x, terms in zip(primals, series, strict=True)]
+
+
+_WRITTEN = "write jet(f, (x,), ([v, w],))"
+
+
+def _wrong(error: type[Exception], name: str, expected: str, found: str, do: str = "") -> Exception:
+    return error(errors.message(f"{name}()", expected=expected, found=found, do=do))
 
 
 def _check_argument(name: str, which: str, x: Any) -> None:
     if not isinstance(x, Tensor) or x._data.dtype.kind not in "fcV":
-        raise TypeError(
-            errors.message(
-                name,
-                expected=f"{which} to be a Tensor of floating point or complex dtype",
-                found=errors.describe(x),
-                do="convert it first, e.g. x.float()",
-            )
-        )
+        expected = f"{which} to be a Tensor of floating point or complex dtype"
+        raise _wrong(TypeError, name, expected, errors.describe(x), "convert it first, e.g. x.float()")
 
 
 # Built on it ----------------------------------------------------------------------------------------------------------
@@ -150,10 +134,10 @@ def derivatives(func: Callable[[Any], Any], n: int) -> Callable[[Any], tuple[Any
     >>> pullback.func.derivatives(lambda x: x**3, 3)(pullback.tensor(2.0))
     (tensor(8.), tensor(12.), tensor(12.), tensor(6.))
     """
-    _check_order("derivatives()", n, 0)
+    _check_order("derivatives", n, 0)
 
     def of(x: Any) -> tuple[Any, ...]:
-        _check_argument("derivatives()", "x", x)
+        _check_argument("derivatives", "x", x)
         if not n:
             value, _ = jet(func, (x,), ([],))
             return (value,)
@@ -177,7 +161,8 @@ def linear_operator(
         func: of one Tensor, to a Tensor.
         order: of the derivatives, at least 1.
         directions: a Tensor with the directions along its first axis, each of the shape of the argument.
-        weights: a Tensor or a sequence of one number for each direction; 1 for each if None.
+        weights: a Tensor or a sequence of one number for each direction; 1 for each if None. Weights and directions
+            that require grad get their gradients.
 
     Raises:
         TypeError, ValueError: directions and weights that do not match, or another order.
@@ -188,26 +173,18 @@ def linear_operator(
     >>> laplacian(x)
     tensor(18.)
     """
-    _check_order("linear_operator()", order, 1)
+    _check_order("linear_operator", order, 1)
     if not isinstance(directions, Tensor) or not directions._data.ndim or not directions._data.shape[0]:
-        raise TypeError(
-            errors.message(
-                "linear_operator()",
-                expected="directions to be a Tensor with at least one of them along its first axis",
-                found=errors.describe(directions),
-            )
-        )
+        expected = "directions to be a Tensor with at least one of them along its first axis"
+        raise _wrong(TypeError, "linear_operator", expected, errors.describe(directions))
     count = directions._data.shape[0]
     given = np.ones(count) if weights is None else _numbers(weights)
-    if given.shape != (count,):
-        raise ValueError(
-            errors.message(
-                "linear_operator()", expected=f"{count} weights, one for each direction", found=str(given.size)
-            )
-        )
+    if tuple(given.shape) != (count,):
+        expected = f"{count} weights, one for each direction"
+        raise _wrong(ValueError, "linear_operator", expected, str(np.size(given)))
 
     def of(x: Any) -> Any:
-        return _collapsed(func, order, directions, given, x)
+        return _collapsed("linear_operator", func, order, directions, given, x)
 
     return of
 
@@ -223,8 +200,8 @@ def laplacian(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """
 
     def of(x: Any) -> Any:
-        n = _length("laplacian()", x)
-        return _collapsed(func, 2, wrap(np.eye(n, dtype=x._data.dtype)), np.ones(n), x)
+        n = _length("laplacian", x)
+        return _collapsed("laplacian", func, 2, wrap(np.eye(n, dtype=x._data.dtype)), np.ones(n), x)
 
     return of
 
@@ -241,71 +218,56 @@ def biharmonic(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """
 
     def of(x: Any) -> Any:
-        n = _length("biharmonic()", x)
+        n = _length("biharmonic", x)
         units = np.eye(n, dtype=x._data.dtype)
         rows, columns = np.triu_indices(n, 1)
         along = np.concatenate([units, units[rows] + units[columns], units[rows] - units[columns]])
         weights = np.concatenate([np.full(n, 1 - (n - 1) / 3), np.full(2 * len(rows), 1 / 6)])
-        return _collapsed(func, 4, wrap(along), weights, x)
+        return _collapsed("biharmonic", func, 4, wrap(along), weights, x)
 
     return of
 
 
 def _check_order(name: str, n: Any, least: int) -> None:
     if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError(errors.message(name, expected="the order to be an integer", found=errors.describe(n)))
+        raise _wrong(TypeError, name, "the order to be an integer", errors.describe(n))
     if n < least:
-        raise ValueError(errors.message(name, expected=f"an order of at least {least}", found=str(n)))
+        raise _wrong(ValueError, name, f"an order of at least {least}", str(n))
 
 
 def _numbers(weights: Any) -> Any:
+    """The weights as an array, or as a Tensor if one of them is tracked or belongs to a transform."""
     try:
-        return np.asarray([float(w) for w in weights])
+        parts = [w if isinstance(w, Tensor) else wrap(np.asarray(float(w))) for w in weights]
+        found: Any = np.stack(parts) if len(parts) else wrap(np.ones(0))
+        if found._data.dtype.kind not in "fVbiu":
+            raise TypeError(found.dtype)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise TypeError(
-            errors.message(
-                "linear_operator()",
-                expected="weights to be a Tensor or a sequence of numbers, one for each direction",
-                found=errors.describe(weights),
-            )
-        ) from error
+        expected = "weights to be a Tensor or a sequence of numbers, one for each direction"
+        raise _wrong(TypeError, "linear_operator", expected, errors.describe(weights)) from error
+    known = isinstance(found._data, np.ndarray) and not is_tracked(found)
+    return found._data.astype(np.float64) if known else found
 
 
 def _length(name: str, x: Any) -> int:
     if not isinstance(x, Tensor) or x._data.dtype.kind not in "fV" or len(x._data.shape) != 1:
-        raise TypeError(
-            errors.message(
-                name,
-                expected="a vector of floating point numbers",
-                found=errors.describe(x),
-                do="give it one point; for many, write vmap(laplacian(f))(points)"
-                if name[0] == "l"
-                else "give it one point",
-            )
-        )
+        do = "give it one point" + ("; for many, write vmap(laplacian(f))(points)" if name == "laplacian" else "")
+        raise _wrong(TypeError, name, "a vector of floating point numbers", errors.describe(x), do)
     return int(x._data.shape[0])
 
 
-def _collapsed(func: Callable[[Any], Any], order: int, along: Tensor, weights: Any, x: Any) -> Any:
+def _collapsed(name: str, func: Callable[[Any], Any], order: int, along: Tensor, weights: Any, x: Any) -> Any:
     """The weighted sum of the derivatives along directions."""
     if not isinstance(x, Tensor) or x._data.shape != along._data.shape[1:] or x._data.dtype != along._data.dtype:
-        raise ValueError(
-            errors.message(
-                "linear_operator()",
-                expected=f"an argument like the directions, {list(along._data.shape[1:])} of {along.dtype}",
-                found=errors.describe(x),
-            )
-        )
-    total = float(weights.sum())
-    if abs(total) < 0.25 * float(np.abs(weights).sum()):  # the mean would be lost in rounding: a direction of zeros
-        total = float(np.abs(weights).sum())
-        weights = np.append(weights, total - weights.sum())
-        along = wrap(np.concatenate([along._data, np.zeros_like(along._data[:1])]))
-    mean = wrap((weights / (total or 1.0)).astype(x._data.dtype))
-    with Vmap(len(weights), "same") as batch, Collapsed(batch, order, mean) as level:
+        expected = f"an argument like the directions, {list(along._data.shape[1:])} of {along.dtype}"
+        raise _wrong(ValueError, name, expected, errors.describe(x))
+    mean, total, along = _mean(weights, along)
+    with Vmap(along._data.shape[0], "same") as batch, Collapsed(batch, order, mean) as level:
         terms: list[Any] = [x, batch.lift(along), *[None] * (order - 1)]
         out = func(wrap(level.kept_terms(Jet(level, terms, order))))
-        (part,) = tensors_of(out, "linear_operator")
+        (part, *others) = tensors_of(out, name)
+        if others:
+            raise _wrong(TypeError, name, "f to return one Tensor", f"{len(others) + 1} of them", "stack them")
         held = inner(part, level)
         last = held.term(order) if isinstance(held, Jet) else None
         found = (
@@ -314,6 +276,22 @@ def _collapsed(func: Callable[[Any], Any], order: int, along: Tensor, weights: A
     if not thread.modes.grad_enabled and found._requires_grad:
         found = untracked(found)
     return found
+
+
+def _mean(weights: Any, along: Any) -> tuple[Tensor, Any, Tensor]:
+    """Weights that add up to 1, the number that the mean is to be multiplied by, and the directions.
+
+    If the weights nearly cancel, or have no values, a direction of zeros takes what makes the sum that of their sizes.
+    """
+    dtype, known = along._data.dtype, isinstance(weights, np.ndarray)
+    total: Any = weights.sum()
+    size: Any = abs(weights if known else weights.detach()).sum()
+    if known and abs(total) >= 0.25 * size:
+        return wrap((weights / (total or 1.0)).astype(dtype)), float(total), along
+    size = np.where(size == 0, 1, size)
+    full: Any = np.concatenate([weights, (size - total)[None]]) / size
+    whole: Any = np.concatenate([along, np.zeros_like(along[:1].detach())])
+    return wrap(full.astype(dtype)) if known else full.to(dtype), float(size) if known else size.to(dtype), whole
 
 
 def _below(part: Tensor, level: Taylor) -> Any:

@@ -78,20 +78,17 @@ def divided(out: Any, has_aux: bool, name: str) -> tuple[Any, Any]:
 
 def tensors_of(out: Any, name: str) -> list[Tensor]:
     """The Tensors that a function returned; RuntimeError if there are none, or anything else."""
-    found = list(leaves(out))
-    if out is None or not found:
+    found = [] if out is None else list(leaves(out))
+    others = [value for value in found if not isinstance(value, Tensor)]
+    if others or not found:
+        empty = "Expected f to be a function that has non-empty output"
         raise RuntimeError(
             errors.message(
-                f"{CALLS[name]}: Expected f to be a function that has non-empty output", found=errors.describe(out)
+                f"{CALLS[name]}: {'expected f(*primals) to return only tensors' if others else empty}",
+                found=errors.describe(others[0] if others else out),
+                do="return a Tensor, or Tensors in a tuple, list or dict",
             )
         )
-    for value in found:
-        if not isinstance(value, Tensor):
-            raise RuntimeError(
-                errors.message(
-                    f"{CALLS[name]}: expected f(*primals) to return only tensors", found=errors.describe(value)
-                )
-            )
     return found
 
 

@@ -57,12 +57,11 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
         _take_state(node, ctx, outs, primals)
     else:
         ctx, outs = node, lowered(depth(primals), door.forward, node, primals)
-    records = enabled or level.records  # a polynomial's tangent is computed from it, and so is it from its tangent
-    with recording(records):
+    # a polynomial's tangent is computed from it, and so is it from its tangent: both are recorded
+    with recording(enabled or level.records), _saved_for_jvp(ctx):
         tangents = [_tangent(level, ctx, t) for t in operands]
         versions = {id(t): t._version for t in tangents if isinstance(t, Tensor)}
-        with _saved_for_jvp(ctx):
-            pushed = lowered(level.number - 1, call_jvp, door, ctx, tangents) if moves else [None] * len(outs)
+        pushed = lowered(level.number - 1, call_jvp, door, ctx, tangents) if moves else [None] * len(outs)
         marks = ctx if cls._contract.separate else node
         given = list(zip(primals, operands, tangents, strict=True))
         duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]

@@ -410,7 +410,7 @@ class Collapsed(Taylor):
     def __init__(self, batch: Vmap, order: int, weights: Tensor) -> None:
         super().__init__()
         self.batch, self.most, self.weights, self.keepers = batch, order, weights, Keepers()
-        self.alike = bool((weights._data == weights._data[0]).all())
+        self.alike = not is_tracked(weights) and type(w := weights._data) is np.ndarray and bool((w == w[0]).all())
 
     def kept_terms(self, held: Jet) -> Jet:
         last = held.term(self.most) if held.order == self.most else None
