@@ -47,6 +47,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "two results": (wrap(lambda a, b: (a * b, (a.exp() * b).sum())), (points(3), points(3))),
     "nested results": (lambda x: wrap(several)(x, 3.0)["values"], (points(3),)),
     "compiled": (wrap(pullback.compile(lambda x: x * pullback.sigmoid(x))), (points(3),)),
+    "a solver": (
+        wrap(lambda a: pullback.scipy.optimize.root(lambda x, a: x**3 + x - a, np.zeros(3), args=(a,)).x),
+        (points(3),),
+    ),
     "complex": (wrap(lambda z: (z * z).sin()), (points(3) + 0.5j,)),
     "an inverse": (wrap(pullback.linalg.inv), (points(2, 2) + np.eye(2),)),
     "an inverse of higher rank": (

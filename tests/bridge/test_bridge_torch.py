@@ -67,6 +67,11 @@ def several(a: Any) -> Any:
     return {"where": a.argmax(), "values": [a * 2, a.exp()]}
 
 
+def root(a: Any) -> Any:
+    """The root of ``x^3 + x = a``."""
+    return pullback.scipy.optimize.root(lambda x, a: x**3 + x - a, np.zeros(3), args=(a,)).x
+
+
 nested = wrap(several)
 
 # Each function, and its arguments.
@@ -76,6 +81,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] =
     "nested results": (lambda x: nested(x)["values"][1], lambda: (real(3),)),
     "a Function": (wrap(Swish.apply), lambda: (real(5),)),
     "compiled": (wrap(pullback.compile(lambda x: x * pullback.sigmoid(x))), lambda: (real(5),)),
+    "a solver": (wrap(root), lambda: (real(3),)),
     "complex": (
         wrap(lambda z: (z * z).sin()),
         lambda: (torch.randn(3, dtype=torch.complex128, requires_grad=True),),

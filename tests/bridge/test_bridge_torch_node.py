@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -303,3 +305,88 @@ def test_tied_frozen_and_converted_parameters() -> None:
         torch.testing.assert_close(
             theirs(x.to(theirs[0].weight.dtype)).detach().numpy(), net(pullback.ones(1, 2, dtype=kind)).detach().numpy()
         )
+
+
+def test_other_parameters_and_buffers_are_those_of_the_call() -> None:
+    theirs = network().eval()
+    net, x = Module(theirs), pullback.randn(5, 4, dtype=pullback.float64)
+    given = {name: t.detach() + 1 for name, t in net.named_parameters()}
+
+    def loss(parameters: Any, row: Any) -> Any:
+        return F.functional_call(net, parameters, (row[None],)).sum()
+
+    def expected(parameters: Any, row: Any) -> Any:
+        return torch.func.functional_call(theirs, parameters, (row[None],)).sum()
+
+    there, rows = {name: torch.from_numpy(t.numpy()) for name, t in given.items()}, torch.from_numpy(x.numpy())
+    found = F.vmap(F.grad(loss), (None, 0))(given, x)
+    right = torch.func.vmap(torch.func.grad(expected), (None, 0))(there, rows)
+    for name, t in found.items():
+        np.testing.assert_allclose(t, right[name], atol=1e-12)
+    found, right = F.hessian(loss)(given, x[0]), torch.func.hessian(expected)(there, rows[0])
+    np.testing.assert_allclose(found["0.bias"]["4.weight"], right["0.bias"]["4.weight"], atol=1e-12)
+    mean = pullback.randn(8, dtype=pullback.float64)
+    moved = F.functional_call(net, {**given, "1.running_mean": mean}, (x,))
+    there["1.running_mean"] = torch.from_numpy(mean.numpy())
+    np.testing.assert_allclose(moved.detach(), torch.func.functional_call(theirs, there, (rows,)))
+    assert not theirs[1].running_mean.any()
+    assert net(x).shape == (5, 1)
+
+
+@pytest.mark.parametrize("side", ["ours", "torch's"])
+def test_parameters_are_frozen_replaced_and_copied_on_either_side(side: str) -> None:
+    theirs = torch.nn.Linear(2, 1, bias=False)
+    net, x = Module(theirs), pullback.ones(1, 2)
+    one: Any = net if side == "ours" else theirs
+    one.requires_grad_(False)
+    assert not net(x).requires_grad
+    assert [p.requires_grad for p in (*theirs.parameters(), *net.parameters())] == [False, False]
+    one.requires_grad_(True)
+    net(x).sum().backward()
+    assert theirs.weight.grad.tolist() == [[1, 1]]
+    copied = (copy.deepcopy(net), pickle.loads(pickle.dumps(net)))
+    with torch.no_grad():
+        theirs.weight.fill_(3)
+    assert net(x).item() == 6
+    for other in copied:
+        assert other(x).item() != 6
+        with pullback.no_grad():
+            other.weight.fill_(2)
+        assert other(x).item() == other.torch_module(torch.ones(1, 2)).item() == 4
+    if side == "ours":
+        net.weight = pullback.nn.Parameter(pullback.full((1, 2), 5.0))
+    else:
+        theirs.weight = torch.nn.Parameter(torch.full((1, 2), 5.0))
+    net(x).sum().backward()
+    assert net(x).item() == 10
+    assert net.weight.grad is not None
+    assert side == "ours" or theirs.weight.grad.tolist() == [[1, 1]]
+
+
+@pytest.mark.parametrize("side", ["ours", "torch's"])
+def test_buffers_stay_the_same_when_either_side_is_converted(side: str) -> None:
+    theirs = torch.nn.BatchNorm1d(2)
+    net = Module(theirs)
+    (net if side == "ours" else theirs).double()
+    x = pullback.randn(5, 2, dtype=pullback.float64)
+    assert net(x).dtype == pullback.float64
+    state = net.state_dict()
+    assert state["running_mean"].data_ptr() == theirs.running_mean.data_ptr()
+    assert state["running_mean"].dtype == pullback.float64
+    assert state["running_mean"].any()
+    theirs.running_mean = torch.ones(2, dtype=torch.float64)
+    assert net.state_dict()["running_mean"].tolist() == [1, 1]
+
+
+def test_hooks_of_torchs_parameters_are_called() -> None:
+    theirs, arrived = torch.nn.Linear(2, 1, bias=False).double(), []
+    theirs.weight.register_hook(lambda g: g * g)
+    removed = theirs.weight.register_hook(lambda g: None)
+    theirs.weight.register_post_accumulate_grad_hook(lambda p: arrived.append(p.grad.tolist()))
+    net, x = Module(theirs), pullback.tensor([[2.0, 3.0]], dtype=pullback.float64, requires_grad=True)
+    net(x).sum().backward()
+    assert arrived == [[[4, 9]]] == [theirs.weight.grad.tolist()]
+    removed.remove()
+    (g,) = pullback.autograd.grad(net(x).sum(), net.weight, create_graph=True)
+    (second,) = pullback.autograd.grad(g.sum(), x)
+    assert (g.tolist(), second.tolist()) == ([[4, 9]], [[4, 6]])
