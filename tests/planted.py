@@ -482,7 +482,7 @@ MUTATIONS = [
              "if t._version_of is INFERENCE and thread.modes.inference:",
              _P + "modes/"),
     Mutation("views: after detach_ of the base they keep their place",
-             "elif not tracked and view._place is not None:",
+             "elif not tracked and view._place is not None and not _is_of_a_leaf(view._view):",
              "elif False:",
              _P + "graph/shared"),
     Mutation("Size: slices are plain tuples",

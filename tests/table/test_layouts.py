@@ -12,7 +12,7 @@ import pullback
 from tests.oracle import call, converted, resolve, tensors_of
 from tests.table.test_ops import SAMPLES
 
-LIKE_THE_OPERANDS = frozenset("einsum ldexp masked.normalize nn.functional.rrelu pow".split())
+LIKE_THE_OPERANDS = frozenset("einsum ldexp masked.normalize nn.functional.logsigmoid nn.functional.rrelu pow".split())
 """Operations whose results lie as their operands do, though PyTorch's are contiguous; differences.md names them."""
 
 

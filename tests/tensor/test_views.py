@@ -639,3 +639,20 @@ def test_a_tensor_that_as_strided_leaves_no_elements_stays_a_view(torch: ModuleT
         view.as_strided_((1, 0), (2, 2))
         view.add_(1)
         assert (view._base is base, list(view.shape), base.sum().item()) == (True, [1, 0], 6.0)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [lambda t: t.zero_(), lambda t: t.mul_(2), lambda t: t[0].fill_(5.0), lambda t: t.detach().add_(1)],
+    ids=["all", "product", "part", "detached"],
+)
+def test_a_view_of_a_view_that_became_a_leaf_keeps_its_place(write: Any) -> None:
+    base = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
+    x = base.view(4).requires_grad_()
+    y = x[1:3]
+    z = y.view(2, 1)
+    write(base)
+    assert y.requires_grad
+    assert z.requires_grad
+    (found,) = pullback.autograd.grad((y * y).sum() + (z * 3).sum(), x)
+    assert found.tolist() == [0.0, *(2 * x.detach()[1:3] + 3).tolist(), 0.0]

@@ -51,6 +51,8 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
     """The function behind a composite: its body, called once the arguments declared as Tensors are Tensors."""
     _describe(op, body)
     known = op.admitted.__contains__
+    if op.contiguous:
+        body = _in_order(body)
 
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -59,16 +61,26 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
                 found = body(*args)
                 if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
                     _own(found, args)
-            else:
-                found = _unusual(op, call, body, args, kwargs)
-                if type(found) is Tensor and found._view is not None:
-                    _own(found, (*args, *kwargs.values()))
-            return found.contiguous() if op.contiguous and type(found) is Tensor else found
+                return found
+            found = _unusual(op, call, body, args, kwargs)
+            if type(found) is Tensor and found._view is not None:
+                _own(found, (*args, *kwargs.values()))
+            return found
         except Exception as error:
             errors.rename(op.name, error, (*args, *kwargs.values()))
             raise
 
     return call
+
+
+def _in_order(body: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of a composite whose result is contiguous."""
+
+    @functools.wraps(body)
+    def ordered(*args: Any, **kwargs: Any) -> Any:
+        return body(*args, **kwargs).contiguous()
+
+    return ordered
 
 
 def _own(found: Tensor, args: tuple[Any, ...]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .memory import INFERENCE, KEEPERS, WRITES, LevelPayload, next_write, refused_write
+from .memory import INFERENCE, KEEPERS, WRITES, LevelPayload, View, next_write, refused_write
 from .modes import thread
 from .overrides import disabled_torch_function_impl
 from .tensor import PLAIN, Edge, Tensor
@@ -87,8 +87,17 @@ def _bump(self: Tensor) -> None:
         tracked = view._view.base._requires_grad
         if view._view.made and (tracked or view._place is not None):
             lose(view)
-        elif not tracked and view._place is not None:  # its base left the graph by detach_()
-            view._edge, view._requires_grad = None, False
+        elif not tracked and view._place is not None and not _is_of_a_leaf(view._view):
+            view._edge, view._requires_grad = None, False  # its base left the graph by detach_()
+
+
+def _is_of_a_leaf(how: View | None) -> bool:
+    """Whether a view was made of another one that requires grad since, and is a leaf: its place depends on that."""
+    while how is not None:
+        if how.parent._requires_grad and how.parent._edge is None:
+            return True
+        how = how.parent._view
+    return False
 
 
 def refuse_inference(t: Tensor) -> None:

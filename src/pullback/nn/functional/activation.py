@@ -451,7 +451,6 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 
 
 @pointwise(
-    contiguous=True,
     out=True,
     home="nn.functional",
     node="LogSigmoidBackward0",

@@ -264,7 +264,6 @@ def _histogramdd_samples() -> list[Sample]:
 
 
 @composite(
-    contiguous=True,
     out=False,
     method=False,
     samples=_histogramdd_samples,
