@@ -105,3 +105,33 @@ def test_one_that_took_the_values_of_a_transform_is_its_primal_again() -> None:
 
     func.jvp(writing, (pullback.tensor([3.0, 4.0]),), (pullback.ones(2),))
     assert (outside * 2).tolist() == [6.0, 8.0]
+
+
+DERIVATIVES: dict[str, Callable[..., Any]] = {
+    "jacfwd": func.jacfwd,
+    "jacrev": func.jacrev,
+    "grad": lambda f: func.grad(lambda x: f(x).sum()),
+    "jvp": lambda f: lambda x: func.jvp(f, (x,), (pullback.ones_like(x),))[1],
+    "jet": lambda f: lambda x: func.jet(f, (x,), ([pullback.ones_like(x)],))[1][0],
+}
+
+
+@pytest.mark.parametrize("of", [lambda v: v, lambda v: v[:1], lambda v: v.view(2, 1)], ids=["it", "part", "view"])
+@pytest.mark.parametrize("tracked", [True, False], ids=["tracked", "constant"])
+@pytest.mark.parametrize("outer", DERIVATIVES)
+@pytest.mark.parametrize("inner", DERIVATIVES)
+def test_a_tensor_from_outside_that_nested_transforms_write_to_holds_values_afterwards(
+    inner: str, outer: str, tracked: bool, of: Callable[[Any], Any]
+) -> None:
+    v = pullback.tensor([1.0, 2.0], requires_grad=tracked) * 1
+    w = of(v)
+
+    def write(t: Any) -> Any:
+        w.mul_(t.sum())
+        return (v * t).sum()
+
+    DERIVATIVES[outer](DERIVATIVES[inner](write))(pullback.tensor([0.5, 1.0]))
+    for t in (v, w):
+        assert type(t) is pullback.Tensor
+        assert np.isfinite(t.detach().clone().numpy()).all()
+        assert bool((t.detach().clone() == t.detach() * 1).all())

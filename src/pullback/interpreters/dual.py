@@ -141,6 +141,8 @@ class Forward(Level):
                 held = data.inside
                 _, array = self._arrays.get(id(held), (held, held._data))
                 t.__class__, t._data = type(held), array
+                if isinstance(array, LevelPayload) and isinstance(array.level, Forward):
+                    array.level.remember(t)  # which has remembered `held` so far
                 # Values written to it may be tracked at a level below. One whose making was interrupted says nothing.
                 if not getattr(t, "_requires_grad", True):
                     t._edge, t._requires_grad = held._edge, held._requires_grad
