@@ -293,6 +293,41 @@ def test_tensor_copies_and_as_tensor_shares(kind: Any) -> None:
     assert shared.tolist() == [5.0, 0.0, 0.0]
 
 
+def test_a_dtype_that_numpy_does_not_read_by_dlpack_is_read_from_the_array() -> None:
+    """As bfloat16 arrays of JAX are."""
+    pytest.importorskip("ml_dtypes")
+
+    class Unread(ByDLPack):
+        def __dlpack__(self, **how: Any) -> Any:
+            raise RuntimeError("Unsupported dtype in DLTensor.")
+
+    array = np.array([0.5, 2.0]).astype(pullback.bfloat16.numpy)
+    for make in (pullback.tensor, pullback.as_tensor, pullback.asarray):
+        found = make(Unread(array))
+        assert (found.dtype, found.tolist()) == (pullback.bfloat16, [0.5, 2.0])
+
+
+@pytest.mark.parametrize("make", [pullback.tensor, pullback.as_tensor, pullback.asarray, pullback.from_numpy])
+def test_an_array_of_another_class_computes_as_an_array(make: Any, tmp_path: Any) -> None:
+    mapped = np.memmap(tmp_path / "array", np.float64, "w+", shape=(2, 2))
+    mapped[:] = [[1.0, 2.0], [3.0, 4.0]]
+
+    class Matrix(np.ndarray[Any, Any]):
+        """It multiplies as `numpy.matrix` does, which warns of itself."""
+
+        __mul__ = np.ndarray.__matmul__
+
+    for array in (mapped.view(Matrix), np.ma.array(mapped, mask=np.eye(2)), mapped):
+        x = make(array)
+        assert type(x._data) is np.ndarray
+        assert (x * x).tolist() == [[1.0, 4.0], [9.0, 16.0]]
+        assert x.sum(0).tolist() == [4.0, 6.0]
+        assert x[0].tolist() == [1.0, 2.0]
+    shared = make(mapped)
+    mapped[0, 0] = 9.0
+    assert shared[0, 0].item() == (1.0 if make is pullback.tensor else 9.0)
+
+
 def test_the_rows_are_tried_in_order() -> None:
     """What fits several rows is made by the first: a payload that hands out DLPack, a column that has an interface."""
 

@@ -132,9 +132,9 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
 
 
 def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array, if tensors can have its dtype; else an error."""
+    """The array, as one of NumPy's own class, if tensors can have its dtype; else an error."""
     if array.dtype.isnative and is_known(array.dtype):
-        return array
+        return array if type(array) is np.ndarray else array.view(np.ndarray)  # a matrix multiplies in its own way
     raise (TypeError if array.dtype.isnative else ValueError)(
         errors.message(
             "can't convert the array",

@@ -129,6 +129,15 @@ def _on_the_cpu(data: Any) -> bool:
     return int(data.__dlpack_device__()[0]) == 1
 
 
+def _by_dlpack(data: Any) -> Any:
+    try:
+        return from_dlpack(data)._data
+    except RuntimeError:  # a dtype that NumPy does not read by DLPack, such as bfloat16
+        if not hasattr(type(data), "__array__"):
+            raise
+    return dtypes.known(np.asarray(data))
+
+
 def _by_interface(data: Any) -> Any:
     return dtypes.known(np.asarray(_Interface(data.__array_interface__, data)))
 
@@ -152,7 +161,7 @@ ROWS = (
     Row(
         "an object with `__dlpack__`, on the CPU",
         _on_the_cpu,
-        lambda data: from_dlpack(data)._data,
+        _by_dlpack,
         "converted, with its dtype",
     ),
     Row(
