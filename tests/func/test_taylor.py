@@ -190,6 +190,42 @@ def test_a_write_in_place(name: str) -> None:
         assert_jet(lambda x: func.vmap(WRITES[name])(pullback.stack([x, x * x])), vector(), 3)
 
 
+def set_element(x: Tensor) -> Tensor:
+    y = x.clone()
+    y[0] = y[1].clone() * x[2]
+    return y.mul_(0.5).square().sum()
+
+
+def write_a_view(x: Tensor) -> Tensor:
+    y = x.clone()
+    y[1:].add_(x[0].sin())
+    return (y * y).sum()
+
+
+@pytest.mark.parametrize("f", [set_element, write_a_view, lambda x: x.clone().mul_(x).mul_(x).sum()])
+def test_a_write_whose_values_vary_over_another_batch_than_the_derivative_that_they_replace(f: Any) -> None:
+    """The direction is the same for all points, and what is written belongs to a point."""
+    points, v = pullback.stack([vector(), vector() * 2]), pullback.tensor([1.0, 0.5, -1.0], dtype=vector().dtype)
+    derivatives: list[Callable[[Tensor], Tensor]] = [
+        func.laplacian(f),
+        lambda x: func.jvp(f, (x,), (v,))[1],
+        lambda x: func.jvp(lambda x: func.jvp(f, (x,), (v,))[1], (x,), (v,))[1],
+        lambda x: func.jet(f, (x,), ([v, v],))[1][1],
+        func.jacfwd(func.jacfwd(f)),
+        func.jacfwd(func.grad(f)),
+    ]
+    for derivative in derivatives:
+        assert_same(func.vmap(derivative)(points), pullback.stack([derivative(x) for x in points]))
+    y = vector()
+    found = func.jacfwd(func.jacfwd(f))(y)
+    assert_same(found, func.jacfwd(lambda x: along_gradient(f, x))(y))
+
+
+def along_gradient(f: Any, x: Tensor) -> Tensor:
+    """The gradient, one direction after the other."""
+    return pullback.stack([func.jvp(f, (x,), (e,))[1] for e in pullback.eye(3, dtype=x.dtype)])
+
+
 def test_a_write_in_place_within_reverse_mode() -> None:
     def written(a: Tensor) -> Tensor:
         y = a.sin() * 2

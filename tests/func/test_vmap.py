@@ -216,3 +216,17 @@ def test_what_varies_is_not_written_to_what_does_not(write: Any) -> None:
     with pytest.raises(RuntimeError, match=r"vmap: inplace arithmetic is not.*\n  What to do: use the"):
         vmap(lambda x, w: written(x, w, x), (0, None))(x, w)
     assert w.tolist() == [5.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    "put",
+    [
+        lambda a, b: pullback.select_scatter(b, a, 0, 1),
+        lambda a, b: pullback.slice_scatter(b, a[None], 0, 1, 2),
+        lambda a, b: pullback.diagonal_scatter(b, a),
+    ],
+)
+def test_values_of_an_outer_batch_are_put_into_a_tensor_of_an_inner_one(put: Any) -> None:
+    a, b = pullback.arange(4.0).reshape(2, 2), -pullback.arange(12.0).reshape(3, 2, 2)
+    found = vmap(lambda a: vmap(lambda b: put(a, b))(b))(a)
+    assert found.tolist() == [[put(p, q).tolist() for q in b] for p in a]

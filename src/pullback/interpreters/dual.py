@@ -18,7 +18,7 @@ from ..autograd.api import grad
 from ..autograd.engine import fit
 from ..autograd.saved import changed, watch
 from ..table.calls import as_view
-from ..table.levels import Level, inner, mapped
+from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..table.nodes import beside, conjugated
 from ..table.op import needs
 from ..tensor.arrays import repeats
@@ -179,18 +179,19 @@ class Jvp(Forward):
     def assign(self, t: Tensor, new: LevelPayload) -> None:
         held: Any = t._data
         assert isinstance(new, Dual)
-        if held.tangent is None and new.tangent is not None:
+        if new.tangent is not None and (held.tangent is None or not has_room(held.tangent, new.tangent)):
             self.pushing(self._begin_tangents, t if t._view is None else t._view.base, new.tangent)
         held.assign(new)
 
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
-        """Give a tensor without a tangent, and its views, zeros in the same layout, varying as `tangent` does."""
-        data = tangent._data
+        """Give a tensor and its views tangents that vary as `tangent` does: their own, or zeros in the same layout."""
+        data, before = tangent._data, self.lower(base)[1]
         zeros = np.zeros(base._data.shape, data.dtype)
         whole = wrap(data.like(zeros) if isinstance(data, LevelPayload) else zeros)
+        whole = whole if before is None else with_room(before, tangent)
         for view in [base, *views_of(base)]:
             held = inner(view, self)
-            if isinstance(held, Dual) and held.tangent is None:
+            if isinstance(held, Dual) and (held.tangent is None or before is not None):
                 held.tangent = _same_view(view, whole)
 
     def constant(self, t: Tensor) -> Dual:
@@ -340,10 +341,7 @@ def _zeros(value: Any) -> Any:
 
 
 def total(terms: list[Tensor]) -> Tensor:
-    found = terms[0]
-    for term in terms[1:]:
-        found = found + term
-    return found
+    return sum(terms[1:], terms[0])
 
 
 def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:

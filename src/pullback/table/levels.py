@@ -16,6 +16,8 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import any_instance
@@ -168,6 +170,30 @@ def depth(values: Sequence[Any]) -> int:
     """The number of the highest level among the Tensors in some arguments; 0 if there is none."""
     level = highest(values)
     return 0 if level is None else level.number
+
+
+def _batches(t: Tensor | None) -> set[Level]:
+    """The levels of `vmap` over which the values of a Tensor vary."""
+    found = set()
+    while isinstance(t, Lifted):
+        if t._data.has_axis:
+            found.add(t._data.level)
+        t = t._data.inside
+    return found
+
+
+def has_room(t: Tensor, other: Tensor) -> bool:
+    """Whether `t` can take the values of the other: it varies wherever that does."""
+    return type(other) is Tensor or _batches(other) <= _batches(t)
+
+
+def with_room(t: Tensor, other: Tensor) -> Tensor:
+    """A copy of `t` that can take the values of the other."""
+    if has_room(t, other):
+        return t.clone()
+    nothing: Any = np.zeros_like(other.detach()).sum().to(t.dtype)
+    found: Any = np.where(True, t, nothing)
+    return found
 
 
 def inner(t: Tensor, level: Level) -> LevelPayload | None:

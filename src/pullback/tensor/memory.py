@@ -246,6 +246,7 @@ class LevelPayload:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     strides: tuple[int, ...]
+    has_axis: bool = False  # whether the Tensor inside has an axis more, of the elements of a batch
 
     @property
     def ndim(self) -> int:

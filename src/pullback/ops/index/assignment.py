@@ -17,6 +17,7 @@ from ...interpreters.batched import looped
 from ...kernels.positions import indexed_shape, layout
 from ...table.calls import on, record
 from ...table.entry import linear, method
+from ...table.levels import with_room
 from ...table.narrow import Conversion
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
@@ -59,7 +60,8 @@ def _in_pairs(steps: Any) -> bool:
 def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """For ``put_into_base(input, values, steps)``: the same view is written for all of them."""
     source, values, steps = args
-    whole = level.lower(source).clone()
+    whole = level.lower(source)
+    whole = with_room(whole, level.value(values)) if isinstance(values, Tensor) else whole.clone()
     view = level.lift(whole)
     for step, rest in steps:
         view = step.unchecked(view, *rest)
