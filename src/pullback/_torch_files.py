@@ -272,9 +272,18 @@ class _Machine:
         return self._tensor(storage.view(_of_type(d, dtypes.dtype).numpy), start, size, strides, grad, hooks, b)
 
     def _parameter(self, data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Parameter:
-        if hooks or state:
-            raise self.refuse("a Parameter with hooks or attributes")
-        return Parameter(_of_type(data, Tensor).detach(), _of_type(requires_grad, bool))
+        if hooks:
+            raise self.refuse("a Parameter with hooks")
+        return self._with(Parameter(_of_type(data, Tensor).detach(), _of_type(requires_grad, bool)), state)
+
+    def _with(self, made: Any, state: Any) -> Any:
+        """The tensor with the attributes that were set on it."""
+        of_dict, of_slots = state if isinstance(state, tuple) else (state, None)
+        for name, value in {**_of_type(of_dict or {}, dict), **_of_type(of_slots or {}, dict)}.items():
+            if not isinstance(name, str) or name.startswith("_") or hasattr(type(made), name):
+                raise self.refuse(f"a tensor with the attribute {name!r}")
+            setattr(made, name, value)
+        return made
 
     def _sparse(self, layout: Any, data: Any) -> Tensor:
         if layout == "torch.sparse_coo":
@@ -286,9 +295,9 @@ class _Machine:
         return sparse_compressed_tensor(*parts, tuple(size), layout=_LAYOUTS[layout])
 
     def _of_class(self, function: Any, kind: Any, args: Any, state: Any) -> Any:
-        if _of_type(kind, _Named).path not in ("torch.Tensor", "torch.nn.parameter.Parameter") or state:
-            raise self.refuse(f"a {kind.path} with attributes")
-        return self._CALLED[_of_type(function, _Named).path](self, *_of_type(args, tuple))
+        if _of_type(kind, _Named).path not in ("torch.Tensor", "torch.nn.parameter.Parameter"):
+            raise self.refuse(f"a tensor of the class {kind.path}")
+        return self._with(self._CALLED[_of_type(function, _Named).path](self, *_of_type(args, tuple)), state)
 
     def _bytes(self, text: str, encoding: str) -> bytes:
         if encoding != "latin1":

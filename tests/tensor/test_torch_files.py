@@ -155,11 +155,28 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a bare name": (Name("torch.Tensor"), "a bare storage or class"),
     "a bare storage": (Storage(6), "a bare storage or class"),
     "a call of a class": (Call("torch.Tensor"), "a call of 'torch.Tensor'"),
+    **{
+        f"the attribute {name!r}": (
+            Call(
+                "torch._tensor._rebuild_from_type_v2",
+                Name("torch._utils._rebuild_tensor_v2"),
+                Name("torch.Tensor"),
+                tensor().reduced[1],
+                {name: 1},
+            ),
+            f"a tensor with the attribute {name!r}",
+        )
+        for name in ("_data", "grad", "backward", "__class__", 3)
+    },
     "a class of its own": (
         Call(
-            "torch._tensor._rebuild_from_type_v2", Name("torch._utils._rebuild_tensor_v2"), Name("torch.Tensor"), (), 1
+            "torch._tensor._rebuild_from_type_v2",
+            Name("torch._utils._rebuild_tensor_v2"),
+            Name("torch.storage.UntypedStorage"),
+            (),
+            {},
         ),
-        "a torch.Tensor with attributes",
+        "a tensor of the class torch.storage.UntypedStorage",
     ),
 }
 
@@ -256,6 +273,12 @@ def same(ours: Any, theirs: Any) -> bool:
     return str(ours).replace("pullback", "torch") == str(theirs)
 
 
+def noted(t: Any) -> Any:
+    """The tensor, with an attribute set on it."""
+    t.note = {"kept": [1, "a"]}
+    return t
+
+
 @pytest.mark.torch
 @pytest.mark.filterwarnings("ignore:Sparse CS. tensor support:UserWarning")
 def test_torchs_checkpoints_are_read(torch: Any, tmp_path: Path) -> None:
@@ -279,6 +302,7 @@ def test_torchs_checkpoints_are_read(torch: Any, tmp_path: Path) -> None:
         "negated": [z.clone().conj().imag],
         "sparse": [base.to_sparse(), base.to_sparse_csr(), base.to_sparse_csc()],
         "requires": torch.ones(2, requires_grad=True),
+        "noted": [noted(torch.ones(2)), noted(torch.nn.Parameter(torch.ones(2)))],
         "kinds": [
             torch.tensor([1, 0]).to(getattr(torch, name))
             for name in "float16 float64 int8 int16 int32 uint8 bool complex128 uint16 uint32 uint64".split()
@@ -290,6 +314,7 @@ def test_torchs_checkpoints_are_read(torch: Any, tmp_path: Path) -> None:
     pairs = list(zip(leaves(found), leaves(given), strict=True))
     assert [b for a, b in pairs if not same(a, b)] == []
     assert isinstance(found["parameter"], pullback.nn.Parameter)
+    assert [t.note for t in found["noted"]] == [{"kept": [1, "a"]}] * 2
     assert found["net"]._metadata == given["net"]._metadata
     found["views"][0].zero_()
     assert not found["views"][1].any()
