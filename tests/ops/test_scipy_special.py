@@ -39,6 +39,10 @@ sp.powm1(y, x) | sp.rel_entr(x, y) | sp.kl_div(x, y) | sp.stdtr(3.0, x) | sp.std
 sp.eval_jacobi(3, 0.5, 1.5, x) | sp.eval_jacobi(0, 0.5, 1.5, x) + x | sp.eval_gegenbauer(3, 0.5, x)
 sp.eval_genlaguerre(3, 0.5, x) | sp.eval_genlaguerre(0, 0.5, x) + x | sp.eval_legendre(3, x) | sp.eval_laguerre(3, x)
 sp.eval_chebyt(3, x) | sp.eval_chebyu(3, x) | sp.eval_chebyc(3, x) | sp.eval_chebys(3, x) | sp.eval_sh_legendre(2, x)
+sp.eval_chebyt(0.3, x) | sp.eval_chebyc(0.3, x) | sp.eval_sh_chebyt(2.7, x) | sp.eval_chebyu(0.3, x)
+sp.eval_legendre(1.3, x) | sp.eval_laguerre(0.3, x) | sp.eval_chebyt(0, x) + x | sp.eval_chebyt(-2, x)
+sp.eval_chebyu(-3, x) | sp.eval_chebys(-4, x) | sp.eval_sh_chebyu(-3, x) | sp.eval_chebyu(-0.7, x)
+sp.eval_legendre(-3, x) | sp.eval_sh_legendre(-2, x) | sp.eval_legendre(-0.7, x)
 sp.eval_sh_chebyt(3, x) | sp.eval_sh_chebyu(3, x) | sp.eval_hermite(3, x) | sp.eval_hermitenorm(3, x)
 sp.cbrt(y) | sp.radian(x, y, 3.0) | sp.chdtr(3.0, y) | sp.chdtrc(3.0, y) | sp.chdtri(3.0, x) | sp.gdtr(x, 2.0, y)
 sp.gdtrc(x, 2.0, y) | sp.pdtr(2, y) | sp.pdtrc(2, y) | sp.boxcox(y, x) | sp.boxcox1p(y, x) | sp.inv_boxcox(y, x)
@@ -70,6 +74,15 @@ def test_a_ufunc_is_recorded_in_every_mode(code: str) -> None:
     assert gradgradcheck(call, leaves)
     each = pullback.vmap(call)(*(pullback.tensor(GIVEN[n]) for n in names)) if "array" not in code else found
     np.testing.assert_allclose(each.detach().numpy(), found.detach().numpy(), rtol=1e-13)
+
+
+@pytest.mark.filterwarnings("ignore:floating point number truncated to an integer:RuntimeWarning")
+@pytest.mark.parametrize("function", [sp.yn, sp.kn])
+def test_an_order_is_cut_to_an_integer_as_in_scipy(function: Any) -> None:
+    x = pullback.tensor(Y, requires_grad=True)
+    np.testing.assert_allclose(function(2.6, x).detach().numpy(), function(2.6, Y), rtol=1e-13)
+    np.testing.assert_allclose(function(2.6, x).detach().numpy(), function(2, Y), rtol=1e-13)
+    assert gradcheck(lambda x: function(2.6, x), [x])
 
 
 @pytest.mark.parametrize("code", [c for c in REAL if "eval_" not in c and "zeta" not in c])

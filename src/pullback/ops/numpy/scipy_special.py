@@ -23,7 +23,7 @@ from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.bessel import scipy_special
 from ..elementwise.gamma import erf, erfc, erfcx, no_derivative
 from ..elementwise.limits import where
-from ..elementwise.polynomials import chebyshev_polynomial_t, hermite_polynomial_h, hermite_polynomial_he
+from ..elementwise.polynomials import hermite_polynomial_h, hermite_polynomial_he
 from ..make.conversion import to
 
 
@@ -211,6 +211,7 @@ _enter(
 )
 _enter("eval_gegenbauer", "n alpha x", x=lambda g, a, b, x: g * (2 * b * sp.eval_gegenbauer(a - 1, b + 1, x)))
 _enter("eval_genlaguerre", "n alpha x", x=lambda g, a, b, x: g * -sp.eval_genlaguerre(a - 1, b + 1, x))
+_enter("eval_chebyt", "n x", x=lambda g, a, x: g * (np.abs(a) * sp.eval_chebyu(np.abs(a) - 1, x)))
 
 # Compositions ---------------------------------------------------------------------------------------------------------
 
@@ -242,6 +243,17 @@ def _inverse_box_cox(y: Any, lmbda: Any) -> Any:
     return y * sp.hyp2f1(1.0, 1.0, 2.0, -u)
 
 
+def _legendre(n: Any, x: Any) -> Any:
+    return sp.eval_jacobi(np.abs(n + 0.5) - 0.5, 0.0, 0.0, x)  # the degrees n and -n - 1 have one function
+
+
+def _second_kind(n: Any, x: Any) -> Any:
+    """Chebyshev's functions of the second kind: those of the degrees n and -n - 2 differ in their sign."""
+    turned = np.add(n, 1)
+    degree = np.where(np.equal(turned, 0), 0, np.abs(turned) - 1)
+    return np.sign(turned) * sp.eval_gegenbauer(degree, 1.0, x)
+
+
 _COMPOSED: dict[str, Callable[..., Any]] = {
     "gammasgn": lambda x: _gammasgn(*_floating(x)),
     "erf": _by_kind("erf", erf),
@@ -250,8 +262,8 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "wofz": lambda z: _ENTERED["complex_erfcx"](-1j * z),
     "cbrt": lambda x: np.cbrt(x),
     "radian": lambda d, m, s: np.deg2rad(d + m / 60 + s / 3600),
-    "yn": lambda n, x: sp.yv(n, x),
-    "kn": lambda n, x: sp.kv(n, x),
+    "yn": lambda n, x: sp.yv(np.trunc(n), x),
+    "kn": lambda n, x: sp.kv(np.trunc(n), x),
     "jve": lambda v, z: sp.jv(v, z),
     "yve": lambda v, z: sp.yv(v, z),
     "zetac": lambda x: sp._riemann_zeta(x) - 1,
@@ -268,15 +280,14 @@ _COMPOSED: dict[str, Callable[..., Any]] = {
     "inv_boxcox1p": lambda y, lmbda: np.expm1(_inverse_box_cox(y, lmbda)),
     "huber": _huber,
     "pseudo_huber": _pseudo_huber,
-    "eval_legendre": lambda n, x: sp.eval_jacobi(n, 0.0, 0.0, x),
+    "eval_legendre": _legendre,
     "eval_laguerre": lambda n, x: sp.eval_genlaguerre(n, 0.0, x),
-    "eval_chebyu": lambda n, x: sp.eval_gegenbauer(n, 1.0, x),
-    "eval_chebys": lambda n, x: sp.eval_gegenbauer(n, 1.0, x / 2),
-    "eval_sh_legendre": lambda n, x: sp.eval_jacobi(n, 0.0, 0.0, 2 * x - 1),
-    "eval_sh_chebyu": lambda n, x: sp.eval_gegenbauer(n, 1.0, 2 * x - 1),
-    "eval_chebyt": lambda n, x: chebyshev_polynomial_t(x, n),
-    "eval_chebyc": lambda n, x: 2 * chebyshev_polynomial_t(x / 2, n),
-    "eval_sh_chebyt": lambda n, x: chebyshev_polynomial_t(2 * x - 1, n),
+    "eval_chebyu": _second_kind,
+    "eval_chebys": lambda n, x: _second_kind(n, x / 2),
+    "eval_sh_legendre": lambda n, x: _legendre(n, 2 * x - 1),
+    "eval_sh_chebyu": lambda n, x: _second_kind(n, 2 * x - 1),
+    "eval_chebyc": lambda n, x: 2 * sp.eval_chebyt(n, x / 2),
+    "eval_sh_chebyt": lambda n, x: sp.eval_chebyt(n, 2 * x - 1),
     "eval_hermite": lambda n, x: hermite_polynomial_h(x, n),
     "eval_hermitenorm": lambda n, x: hermite_polynomial_he(x, n),
 }
