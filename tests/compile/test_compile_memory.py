@@ -431,3 +431,36 @@ def test_every_write_to_what_the_function_made_is_carried_out() -> None:
             assert pullback.compile(fn, backend="numpy")(x).tolist() == right.tolist(), name
             carried.add(name)
     assert len(carried) > 45
+
+
+TURNS = [
+    lambda t: t.t_(),
+    lambda t: t.unsqueeze_(0),
+    lambda t: t.squeeze_(),
+    lambda t: t.transpose_(0, 1).add_(1),
+    lambda t: setattr(t, "data", t.data * 2),
+]
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (1, 3)], ids=str)
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("given", [True, False])
+def test_a_tensor_from_outside_that_gets_another_shape_or_memory_is_refused(turn: Any, shape: Any, given: bool) -> None:
+    outside = pullback.arange(float(shape[0] * 3)).reshape(shape)
+
+    def fn(x: Tensor) -> Tensor:
+        turn(x if given else outside)
+        return x * outside
+
+    before = outside.tolist()
+    with pytest.raises(TraceError, match=r"got another shape (.|\n)*or other memory in place"):
+        pullback.compile(fn, backend="numpy")(outside.clone() if given else outside[:1])
+    assert (outside.tolist(), tuple(outside.shape)) == (before, shape)
+
+
+def test_a_tensor_from_outside_whose_requires_grad_is_set_is_refused() -> None:
+    for value, set_it in ((False, lambda t: t.requires_grad_()), (True, lambda t: t.requires_grad_(False))):
+        x = pullback.ones(2, requires_grad=value)
+        with pytest.raises(TraceError, match=r"requires_grad of a tensor (.|\n)* was set"):
+            pullback.compile(lambda t, set_it=set_it: set_it(t) * 2, backend="numpy")(x)
+        assert x.requires_grad is value

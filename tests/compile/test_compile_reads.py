@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import abc
+import array
 import collections
 import copy
+import ctypes
 import dataclasses
 import datetime
 import functools
 import gc
+import importlib
 import io
 import itertools
 import math
+import mmap
 import operator
 import os
 import random
 import re
 import sys
+import threading
 import time
 import traceback
 import types
@@ -376,6 +382,230 @@ def tensor_of_a_class() -> Any:
     return lambda x: x * Own.scale, lambda: setattr(Own, "scale", ones() * 5)
 
 
+class Named(float):
+    """A number with attributes."""
+
+    scale = 2.0
+
+
+class Pair(tuple):  # type: ignore[type-arg]
+    """A tuple with attributes."""
+
+
+class Table(dict):  # type: ignore[type-arg]
+    """A dict of a class of its own."""
+
+
+class Rows(list):  # type: ignore[type-arg]
+    scale = 2.0
+
+
+def attribute_of_a_number() -> Any:
+    s = Named(1.0)
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def attribute_of_a_tuple() -> Any:
+    s: Any = Pair((1.0,))
+    s.scale = [2.0]
+    return lambda x: x * s.scale[0], lambda: s.scale.__setitem__(0, 5.0)
+
+
+def attribute_of_a_list() -> Any:
+    s = Rows([1.0])
+    return lambda x: x * s.scale, lambda: setattr(s, "scale", 5.0)
+
+
+def item_of_a_derived_dict() -> Any:
+    d = Table(a=2.0)
+    return lambda x: x * d["a"], lambda: d.update(a=5.0)
+
+
+def item_of_a_counter() -> Any:
+    d = collections.Counter("aa")
+    return lambda x: x * d["a"], lambda: d.update("a")
+
+
+def factory_of_a_default_dict() -> Any:
+    held = [2.0]
+    d: Any = collections.defaultdict(lambda: held[0])
+    return lambda x: x * d.default_factory(), lambda: held.__setitem__(0, 5.0)
+
+
+def proxy_of_a_dict() -> Any:
+    d = {"a": 2.0}
+    proxy = types.MappingProxyType(d)
+    return lambda x: x * proxy["a"], lambda: d.update(a=5.0)
+
+
+def view_of_a_dict() -> Any:
+    d = {"a": 2.0}
+    values = d.values()
+    return lambda x: x * sum(values), lambda: d.update(a=5.0)
+
+
+def method_in_c_of_a_dict() -> Any:
+    d = {"a": 2.0}
+    get = d.get
+    return lambda x: x * get("a"), lambda: d.update(a=5.0)
+
+
+def special_method_of_a_list() -> Any:
+    held = [2.0]
+    count = held.__len__
+    return lambda x: x * count(), lambda: held.append(5.0)
+
+
+def method_of_an_array() -> Any:
+    a = np.array([2.0])
+    item = a.item
+    return lambda x: x * item(), lambda: a.__setitem__(0, 5.0)
+
+
+def memory_of_an_array() -> Any:
+    a = array.array("d", [2.0])
+    view = memoryview(a)
+    return lambda x: x * view[0], lambda: a.__setitem__(0, 5.0)
+
+
+def number_of_c() -> Any:
+    number = ctypes.c_double(2.0)
+    return lambda x: x * number.value, lambda: setattr(number, "value", 5.0)
+
+
+def memory_map() -> Any:
+    memory = mmap.mmap(-1, 8)
+    return lambda x: x * memory[0], lambda: memory.__setitem__(0, 5)
+
+
+def own_default(change: str) -> Any:
+    def scaled(x: Tensor, by: float = 2.0, *, more: float = 1.0) -> Tensor:
+        return x * by * more
+
+    def other(x: Tensor, by: float = 2.0, *, more: float = 1.0) -> Tensor:
+        return x * by * more * 5.0
+
+    new: Any = {"__defaults__": (5.0,), "__kwdefaults__": {"more": 5.0}, "__code__": other.__code__}
+    return scaled, lambda: setattr(scaled, change, new[change])
+
+
+def defaults_of_a_function() -> Any:
+    return own_default("__defaults__")
+
+
+def named_defaults_of_a_function() -> Any:
+    return own_default("__kwdefaults__")
+
+
+def code_of_a_function() -> Any:
+    scaled, change = own_default("__code__")
+    return lambda x: scaled(x), change
+
+
+def attribute_of_a_metaclass() -> Any:
+    class Kind(type):
+        scale = 2.0
+
+    class Own(metaclass=Kind):
+        pass
+
+    return lambda x: x * Own.scale, lambda: setattr(Kind, "scale", 5.0)
+
+
+def property_of_a_metaclass() -> Any:
+    held = [2.0]
+
+    class Kind(type):
+        @property
+        def scale(cls) -> float:
+            return held[0]
+
+    class Own(metaclass=Kind):
+        pass
+
+    return lambda x: x * Own.scale, lambda: held.__setitem__(0, 5.0)
+
+
+def bases_of_a_class() -> Any:
+    class Two:
+        scale = 2.0
+
+    class Five:
+        scale = 5.0
+
+    class Own(Two):
+        pass
+
+    return lambda x: x * Own.scale, lambda: setattr(Own, "__bases__", (Five,))
+
+
+def class_that_passes_for_another() -> Any:
+    class Kind(abc.ABC):  # noqa: B024
+        pass
+
+    class Own:
+        pass
+
+    own = Own()
+    return lambda x: x * (2.0 if isinstance(own, Kind) else 5.0), lambda: Kind.register(Own)
+
+
+def value_of_a_thread() -> Any:
+    local = threading.local()
+    local.scale = 2.0
+    return lambda x: x * local.scale, lambda: setattr(local, "scale", 5.0)
+
+
+def event_of_threads() -> Any:
+    event = threading.Event()
+    return lambda x: x * (2.0 if event.is_set() else 5.0), event.set
+
+
+def _new_module() -> types.ModuleType:
+    module = types.ModuleType("another_of_a_test")
+    module.scale = 2.0  # type: ignore[attr-defined]
+    sys.modules["another_of_a_test"] = module
+    return module
+
+
+def attribute_of_a_module_asked_for_by_text() -> Any:
+    module, name = _new_module(), "scale"
+    return lambda x: x * getattr(module, name), lambda: setattr(module, "scale", 5.0)
+
+
+def names_of_a_module() -> Any:
+    module = _new_module()
+    return lambda x: x * vars(module)["scale"], lambda: setattr(module, "scale", 5.0)
+
+
+def module_asked_for_by_text() -> Any:
+    module = _new_module()
+    return lambda x: x * sys.modules["another_of_a_test"].scale, lambda: setattr(module, "scale", 5.0)
+
+
+def module_imported_by_text() -> Any:
+    module = _new_module()
+    find = importlib.import_module
+    return lambda x: x * find("another_of_a_test").scale, lambda: setattr(module, "scale", 5.0)
+
+
+def module_that_answers_for_any_name() -> Any:
+    module, held = _new_module(), {"other": 2.0}
+    module.__getattr__ = held.__getitem__  # type: ignore[method-assign]
+    return lambda x: x * module.other, lambda: held.update(other=5.0)
+
+
+def name_that_hides_pythons() -> Any:
+    space: dict[str, Any] = {"__name__": "settings_of_a_test"}
+    exec("fn = lambda x: x * max(2.0, 1.0)", space)
+    return space["fn"], lambda: space.update(max=min)
+
+
+def environment_variable_by_os() -> Any:
+    os.environ["OF_A_TEST"] = "2"
+    return lambda x: x * float(os.getenv("OF_A_TEST", "1")), lambda: os.environ.update(OF_A_TEST="5")
+
+
 READS: list[Case] = [
     *(lists_of_lists, key_of_a_dict, number_of_keys, keys_in_another_order, namespace, slots, slots_of_a_dataclass),
     *(class_attribute, class_attribute_by_an_instance, class_attribute_of_a_base, class_attribute_that_shadows),
@@ -385,6 +615,13 @@ READS: list[Case] = [
     *(hook_registered, hook_before_registered, set_of_numbers, deque_of_numbers, default_dict, default_that_changes),
     *(partial, zero_of_another_sign, complex_zero, numpy_scalar, environment_variable, class_of_an_object),
     *(tensor_in_a_list_of_lists, tensor_in_slots, tensor_in_a_deque, tensor_of_a_class),
+    *(attribute_of_a_number, attribute_of_a_tuple, attribute_of_a_list, item_of_a_derived_dict, item_of_a_counter),
+    *(factory_of_a_default_dict, proxy_of_a_dict, view_of_a_dict, method_in_c_of_a_dict, special_method_of_a_list),
+    *(method_of_an_array, memory_of_an_array, number_of_c, memory_map, defaults_of_a_function),
+    *(named_defaults_of_a_function, code_of_a_function, attribute_of_a_metaclass, property_of_a_metaclass),
+    *(bases_of_a_class, class_that_passes_for_another, value_of_a_thread, event_of_threads, name_that_hides_pythons),
+    *(attribute_of_a_module_asked_for_by_text, names_of_a_module, module_asked_for_by_text, module_imported_by_text),
+    *(module_that_answers_for_any_name, environment_variable_by_os),
 ]
 
 
@@ -519,7 +756,65 @@ def all_globals(x: Tensor) -> Tensor:
     return x * globals()["SCALE"]
 
 
+NEXT = iter([2.0, 5.0, 7.0]).__next__
+
+
+def next_by_its_method(x: Tensor) -> Tensor:
+    return x * NEXT()
+
+
+def folder(x: Tensor) -> Tensor:
+    return x * len(os.getcwd())
+
+
+def size_of_a_file(x: Tensor) -> Tensor:
+    return x * os.stat(__file__).st_size
+
+
+def whether_there_is_a_file(x: Tensor) -> Tensor:
+    return x * Path(__file__).exists()
+
+
+def limit_of_the_interpreter(x: Tensor) -> Tensor:
+    return x * sys.getrecursionlimit()
+
+
+def who_calls(x: Tensor) -> Tensor:
+    return x * sys._getframe(1).f_lineno
+
+
+def name_of_the_thread(x: Tensor) -> Tensor:
+    return x * len(threading.current_thread().name)
+
+
+def settings_of_numpy(x: Tensor) -> Tensor:
+    return x * np.get_printoptions()["precision"]
+
+
+def settings_of_the_library(x: Tensor) -> Tensor:
+    return x * pullback.get_num_threads()
+
+
+def the_seed(x: Tensor) -> Tensor:
+    return x * pullback.initial_seed()
+
+
+def loads_a_file(x: Tensor) -> Tensor:
+    return x * pullback.load("of_a_test.pt")
+
+
+@functools.cache
+def cached(n: int) -> int:
+    return n
+
+
+def earlier_calls(x: Tensor) -> Tensor:
+    return x * cached.cache_info().hits
+
+
 CALLS = [
+    *(next_by_its_method, folder, size_of_a_file, whether_there_is_a_file, limit_of_the_interpreter, who_calls),
+    *(name_of_the_thread, settings_of_numpy, settings_of_the_library, the_seed, loads_a_file, earlier_calls),
     *(draws_of_python, choice_of_python, draws_of_a_new_generator, clock, other_clock, date, next_of_an_outer_iterator),
     *(next_of_a_generator, loop_over_an_outer_iterator, prints, reads_a_file, opens_a_file, all_globals),
 ]

@@ -29,6 +29,7 @@ from .signature import Entry, Options
 from .trace.closure import Environment
 from .trace.holders import constant
 from .trace.mutations import FirstUseError, State
+from .trace.outside import depends_on, setting_of
 from .trace.tracing import Argument, NotTracedError
 
 _MANY = 64
@@ -337,7 +338,7 @@ def _called(
         environment.visit(frame)
         state.note_reached()
 
-    watch = Watch(began, environment.codes, TraceError)
+    watch = Watch(began, environment.codes, depends_on, setting_of, TraceError)
     first: TraceError | None = None
     result = None
     try:

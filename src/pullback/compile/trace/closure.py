@@ -9,14 +9,17 @@ as long as it is unchanged (`holders.py`).
 
 from __future__ import annotations
 
+import builtins
 import copy
 import functools
+import gc
 import re
 import sys
 import types
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
+from threading import Event, local
 from typing import Any
 
 import numpy as np
@@ -24,9 +27,15 @@ import numpy as np
 from ...diagnose.watch import is_python
 from ...interpreters.traced import TraceError, refused
 from ...tensor.tensor import Tensor
-from .holders import PLAIN, Guards, content, contents, is_object, restore, same_contents
+from .holders import CONTAINERS, OF_FUNCTIONS, PLAIN, Guards, content, contents, is_object, restore, same_contents
 
 _DEEPEST = 24
+
+_ASKING = frozenset(("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "getmembers"))
+"""Names by which attributes are asked for that the code does not name."""
+_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+_REFERRING = (*_METHODS, types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
+"""What refers to something else: methods in C, and what shows the contents of a dict."""
 
 
 class Environment:
@@ -89,7 +98,7 @@ class Environment:
                 self.tensors.append(value)
                 self._labels[id(value)] = label
             return self._replaceable
-        if isinstance(value, PLAIN) or id(value) in self._holds or depth > _DEEPEST or _is_private(value):
+        if _is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_private(value):
             return self._holds.get(id(value), False)
         self._holds[id(value)] = False  # while it is being scanned: a reference back to it adds nothing
         self._kept.append(value)
@@ -120,9 +129,16 @@ class Environment:
         elif isinstance(value, property):
             yield from ((label, f) for f in (value.fget, value.fset) if f is not None)
         elif isinstance(value, (tuple, frozenset)):
+            if hasattr(value, "__dict__"):
+                self._fixed.append((vars(value), label))
             yield from [(f"{label}[{i}]", v) for i, v in enumerate(value)]
         elif isinstance(value, types.ModuleType):
-            return
+            names = dict.fromkeys(name for code in self.codes for name in _names_in(code))
+            self._in_modules([(label, value)], list(names))
+        elif isinstance(value, _REFERRING):
+            self._fixed += [(part, label) for part in gc.get_referents(value)]
+        elif isinstance(value, PLAIN):  # of a class of the user's: its attributes
+            self._fixed.append((vars(value), label))
         elif isinstance(value, weakref.ref):
             yield label, value()
         else:
@@ -136,10 +152,13 @@ class Environment:
                 if isinstance(value, set):
                     key, part = "", key
                 yield form.format(label, key), part
-            if isinstance(value, (dict, list, set, deque)) and getattr(value, "__dict__", None):
+            if isinstance(value, CONTAINERS) and hasattr(value, "__dict__"):
                 yield label, vars(value)
-            kind = value if isinstance(value, type) else type(value)
-            self._fixed += [(base, base.__name__) for base in kind.__mro__ if not _is_private(base)]
+            if isinstance(value, defaultdict):
+                yield label, value.default_factory
+            kinds = (value, type(value)) if isinstance(value, type) else (type(value),)
+            bases = [base for kind in kinds for base in kind.__mro__ if not _is_private(base)]
+            self._fixed += [(base, base.__name__) for base in bases]
 
     def _parts_of_function(self, fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
         self.codes.update(_codes_in(fn.__code__))
@@ -152,14 +171,19 @@ class Environment:
             yield from self._named(fn.__code__, fn.__globals__)
         yield from [("a default", v) for v in fn.__defaults__ or ()]
         yield from (fn.__kwdefaults__ or {}).items()
-        if fn.__dict__ and _is_users(fn):
+        if _is_users(fn):
+            self.guards.add(fn)
             self.guards.add(fn.__dict__)
+            self._kept += [fn.__dict__, fn.__kwdefaults__]
+            self.guards.add(fn.__kwdefaults__)
             yield from ((f"{fn.__name__}.{k}", v) for k, v in fn.__dict__.items())
 
     def _named(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """The globals that code names, and the attributes of modules that it names."""
         names = _names_in(code)
         modules = [(name, sys.modules[name]) for name in names if name in sys.modules and name not in space]
+        texts = [text for text in code.co_consts if isinstance(text, str) and text in sys.modules]
+        modules += [(text, sys.modules[text]) for text in texts]  # it may be asked for by its name
         for name in names:
             if name in space:
                 value = space[name]
@@ -169,13 +193,21 @@ class Environment:
                     modules.append((name, value))
                 else:
                     yield name, value
+            elif name in vars(builtins):
+                self._guard_name(space, name)
+                self._guard_name(vars(builtins), name)
+        self._in_modules(modules, names)
+
+    def _in_modules(self, modules: list[tuple[str, Any]], names: list[str]) -> None:
+        """Guard what is named in modules; all that is in one whose names are asked for while the function runs."""
         seen = set()
         while modules:
             label, module = modules.pop()
             if is_library(module.__name__) or id(module) in seen:
                 continue
             seen.add(id(module))
-            for name in names:
+            asked = not _ASKING.isdisjoint(names) and module.__name__.partition(".")[0] not in sys.stdlib_module_names
+            for name in (*names, "__getattr__", *(list(vars(module)) if asked else ())):
                 if name in vars(module):
                     self._guard_name(vars(module), name)
                     value = vars(module)[name]
@@ -264,15 +296,18 @@ class Environment:
 
     def _function_again(self, value: Any, again: Any) -> Any:
         space = value.__globals__
+        held = self.guards.before.get(id(value)) or contents(value) or {}
+        code, defaults, named = (held[name] for name in OF_FUNCTIONS[:3])
+        named = self.guards.before.get(id(named), named)
         if _is_users(value):
-            names = [n for n in _names_in(value.__code__) if n in space]
+            names = [n for n in _names_in(code) if n in space]
             changed = {n: again(self.guards.named(space, n)) for n in names}
             if any(changed[n] is not space[n] for n in names):
                 space = {**space, **changed}
-        defaults = value.__defaults__ and tuple(again(v) for v in value.__defaults__)
+        defaults = defaults and tuple(map(again, defaults))
         cells = value.__closure__ and tuple(self._cell(c, again) for c in value.__closure__)
-        found = types.FunctionType(value.__code__, space, value.__name__, defaults, cells)
-        found.__kwdefaults__ = value.__kwdefaults__ and {k: again(v) for k, v in value.__kwdefaults__.items()}
+        found = types.FunctionType(code, space, value.__name__, defaults, cells)
+        found.__kwdefaults__ = named and {k: again(v) for k, v in named.items()}
         found.__dict__.update(value.__dict__)
         return found
 
@@ -327,8 +362,15 @@ def _of_iterator(label: str) -> TraceError:
 
 
 def is_iterator(value: Any) -> bool:
-    """Whether it is one: what it gives is not to be had twice."""
+    """Whether it is one, or a method of one: what it gives is not to be had twice."""
+    if isinstance(value, _METHODS):
+        value = value.__self__
     return hasattr(type(value), "__next__")
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a number, text or the like, without attributes of its own."""
+    return isinstance(value, PLAIN) and (type(value) in PLAIN or not hasattr(value, "__dict__"))
 
 
 def as_written(label: str) -> str:
@@ -360,8 +402,9 @@ def names_of(fn: types.FunctionType) -> list[str]:
 
 
 def _is_users(fn: types.FunctionType) -> bool:
-    # where its code stands: a decorator gives its function the module of what it wraps
-    return not is_library(fn.__globals__.get("__name__")) and not is_python(fn.__code__)
+    # where its code stands: a decorator gives its function the module of what it wraps. Those of `os` read `os.environ`
+    module = fn.__globals__.get("__name__")
+    return not is_library(module) and (module == "os" or not is_python(fn.__code__))
 
 
 def is_library(module: Any) -> bool:
@@ -382,4 +425,4 @@ def _is_private(value: Any) -> bool:
     if isinstance(value, type):
         root = str(value.__module__).partition(".")[0]
         return is_library(root) or root in sys.stdlib_module_names
-    return str(type(value).__module__).startswith(_NOT_READ)
+    return str(type(value).__module__).startswith(_NOT_READ) and not isinstance(value, (local, Event))

@@ -6,10 +6,11 @@ derivative is computed from are the same values.
 
 from __future__ import annotations
 
+import abc
 import collections
 import pickle
+import threading
 import types
-from array import array
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,8 +18,10 @@ import numpy as np
 
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 """What is part of a program by its value."""
+CONTAINERS = (dict, list, set, collections.deque)
 _RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
-_BYTES = (bytearray, array)
+OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__name__")
+"""What may be set of a function, besides its attributes."""
 _LAZY = frozenset(
     "__dict__ __weakref__ __doc__ __annotations__ __annotate__ __annotations_cache__ __slotnames__ _abc_impl".split()
 )
@@ -39,10 +42,14 @@ def contents(holder: Any) -> dict[Any, Any] | None:
         if holder.dtype.hasobject:
             return dict(enumerate(holder.ravel()))
         return {"": holder.tobytes(), ".shape": repr(holder.shape), ".dtype": repr(holder.dtype)}
-    if isinstance(holder, _BYTES):
-        return {"": bytes(holder)}
     if isinstance(holder, _RANDOM):
         return {"": pickle.dumps(_bits(holder).state)}
+    if isinstance(holder, types.FunctionType):
+        return {name: getattr(holder, name) for name in OF_FUNCTIONS}
+    if isinstance(holder, threading.local):
+        return dict(vars(holder))
+    if holds_bytes(holder):
+        return {"": bytes(holder)}
     if isinstance(holder, type):
         return {name: value for name, value in vars(holder).items() if name not in _LAZY}
     if is_object(holder):
@@ -65,11 +72,13 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
     elif isinstance(holder, np.ndarray):
         values: Any = [*before.values()] if holder.dtype.hasobject else np.frombuffer(before[""], holder.dtype)
         np.copyto(holder, np.array(values, holder.dtype).reshape(holder.shape))
-    elif isinstance(holder, _BYTES):
-        held: Any = holder
-        held[:] = bytearray(before[""]) if isinstance(holder, bytearray) else array(holder.typecode, before[""])
     elif isinstance(holder, _RANDOM):
         _bits(holder).state = pickle.loads(before[""])
+    elif isinstance(holder, types.FunctionType):
+        for name, value in before.items():
+            setattr(holder, name, value)
+    elif holds_bytes(holder):
+        memoryview(holder).cast("B")[:] = before[""]
     else:
         for name in contents(holder) or ():
             if name not in before:
@@ -116,6 +125,17 @@ def content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+def holds_bytes(value: Any) -> bool:
+    """Whether it is memory that may be written to: an array of Python's, a map of a file, a number or array of C."""
+    if isinstance(value, (np.ndarray, np.generic, bytes)):
+        return False
+    try:
+        view = memoryview(value)
+    except (TypeError, ValueError, BufferError):
+        return False
+    return not view.readonly or isinstance(value, memoryview)
 
 
 def is_object(value: Any) -> bool:
@@ -178,7 +198,7 @@ class Guards:
     def __init__(self) -> None:
         self.before: dict[int, dict[Any, Any]] = {}  # the contents of each holder, by its id
         self.holders: list[Any] = []
-        self._types: list[type] = []  # of the holders
+        self._types: list[Any] = []  # of the holders
         self._names: list[tuple[dict[str, Any], str, Any]] = []  # names in modules, and what they meant
         self._slow: list[Any] = []  # holders that have to be read as a whole
         self._compared: Any = None
@@ -190,7 +210,7 @@ class Guards:
         found = contents(holder)
         if found is not None:
             self.before[id(holder)] = found
-            self._types.append(type(holder))
+            self._types.append(_kind(holder))
             self.holders.append(holder)
 
     def add_name(self, space: dict[str, Any], name: str) -> None:
@@ -215,7 +235,7 @@ class Guards:
             not self._slow or all(same_contents(self.before[id(h)], contents(h)) for h in self._slow)
         ):
             return True
-        if self._types != [*map(type, self.holders)]:
+        if self._types != [*map(_kind, self.holders)]:
             return False
         for space, name, value in self._names:
             now = space.get(name)
@@ -225,6 +245,13 @@ class Guards:
             return False
         self.settle()
         return True
+
+
+def _kind(holder: Any) -> Any:
+    """What an object is; of a class, what it inherits from, and of an abstract one, what passes for one."""
+    if not isinstance(holder, type):
+        return type(holder)
+    return (holder.__mro__, abc.get_cache_token() if "_abc_impl" in vars(holder) else 0)
 
 
 class _Comparison:
@@ -258,6 +285,9 @@ class _Comparison:
             return content(holder) is not None
         if isinstance(holder, type):
             proxy = vars(holder)
+            self.add(f"{at}.__mro__ is not {self.name(holder.__mro__)}")
+            if "_abc_impl" in proxy:
+                self.add(f"{self.name(abc.get_cache_token)}() != {abc.get_cache_token()}")
             self._keyed(self.name(proxy), {k: v for k, v in proxy.items() if k not in _LAZY}, len(proxy))
         elif type(holder) in (dict, collections.OrderedDict):
             self._keyed(at, holder, len(holder))
@@ -269,7 +299,13 @@ class _Comparison:
             self.name(values)
         elif type(holder) in (list, collections.deque):
             self._keyed(at, dict(enumerate(holder)), len(holder))
-        elif is_object(holder) and hasattr(holder, "__dict__") and not any(_slots(holder)):
+        elif isinstance(holder, types.FunctionType):
+            self.add(*(f"{at}.{name} is not {self.name(getattr(holder, name))}" for name in OF_FUNCTIONS))
+        elif isinstance(holder, CONTAINERS) or holds_bytes(holder):
+            return False
+        elif (is_object(holder) or isinstance(holder, threading.local)) and (
+            hasattr(holder, "__dict__") and not any(_slots(holder))
+        ):
             self._lines.append(f"        d = {at}.__dict__\n")
             self.add(f"type({at}) is not {self.name(type(holder))}")
             self._keyed("d", vars(holder), len(vars(holder)))

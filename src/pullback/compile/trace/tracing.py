@@ -171,6 +171,7 @@ def _written_down(
     with Trace() as level, recording(recorded), _without_hooks():
         given = [level.lift(a, r) for a, r in zip(arrays, requires, strict=True)]
         numbers = [level.number_of(t) for t in given]
+        held = [(t._data, t._requires_grad) for t in given]
         try:
             result = call(given)
         except TraceError:
@@ -185,7 +186,7 @@ def _written_down(
         after = [level.number_of(t) for t in given]
         places = iter(range(len(outs)))
         tree = rebuild(result, iter([Argument(next(places)) if isinstance(t, Tensor) else t for t in flat]))
-        _refuse_changes(level, given)
+        _refuse_changes(level, given, held)
         tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
         chosen = [i for k, i in enumerate(tracked) if wanted is None or wanted[k]]
         own = {id(t): i for i, t in enumerate(given)}
@@ -278,7 +279,8 @@ def _refuse_hidden(result: Any) -> None:
             stack += (contents(part) or {}).values()
 
 
-def _refuse_changes(level: Trace, given: Sequence[Tensor]) -> None:
+def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) -> None:
+    """Raise if a tensor from outside was changed otherwise than in its values. held: what those given held before."""
     reached = [*given, *(t for t, _ in level.captured.values())]
     if any(isinstance(t._grad, Lifted) for t in reached):
         for t in reached:
@@ -293,7 +295,19 @@ def _refuse_changes(level: Trace, given: Sequence[Tensor]) -> None:
             f"compile: a tensor (shape {list(t._data.shape)}) was written to in place after it had been used.\n"
             "  What to do: use the operation without the underscore, or write to it before it is used."
         )
-    for t in given:
+    for t, (before, required) in zip(given, held, strict=True):
+        if t._edge is None and t._requires_grad is not required:
+            raise TraceError(
+                "compile: requires_grad of a tensor that the function was given, or found outside, was set: a program "
+                "writes values alone.\n  What to do: set it outside, before the call."
+            )
+        if t._data is not before:
+            raise TraceError(
+                f"compile: a tensor (shape {list(before.shape)}) that the function was given, or found outside, got "
+                f"another shape (now {list(t._data.shape)}) or other memory in place: a program writes values alone.\n"
+                "  What to do: use the operation without the underscore (t(), unsqueeze(), transpose()), and return "
+                "its result."
+            )
         if isinstance(t, Lifted) and t._edge is not None:
             raise TraceError(
                 "compile: an argument was made part of the graph by a write in place.\n"

@@ -1,0 +1,75 @@
+"""What functions give that depends on more than their arguments, by their modules and names.
+
+A function in C is known by its module: most depend on their arguments alone. Any other is refused with its line:
+clocks, random numbers, files, the environment, and modules that are not known; and functions in Python that give a
+setting.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import Any
+
+_KNOWN = frozenset(
+    "builtins math cmath numpy scipy operator itertools functools collections re sre string struct copy types typing "
+    "enum weakref abc decimal fractions numbers datetime json bisect heapq array contextlib dataclasses inspect ast "
+    "warnings sys threading thread tokenize codecs imp unicodedata binascii zlib hashlib md5 sha1 sha2 blake2 "
+    "statistics pickle locale suggestions symtable opcode stat genericpath posixpath posix".split()
+)
+"""Modules in C, or with a part in C, whose functions depend on nothing else than their arguments."""
+_REFUSED = {
+    **dict.fromkeys((("builtins", "print"), ("builtins", "input"), ("builtins", "open")), "files and the terminal"),
+    ("builtins", "globals"): "all names of a module",
+    **dict.fromkeys((("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today")), "the time"),
+    **dict.fromkeys((("posix", "urandom"), ("posix", "getrandom")), "random numbers"),
+    ("functools", "cache_info"): "earlier calls",
+    ("thread", "locked"): "other threads",
+    **dict.fromkeys([("sys", f"get{name}") for name in (
+        "recursionlimit", "switchinterval", "_int_max_str_digits", "refcount", "allocatedblocks"
+    )], "the interpreter"),
+    ("sys", "_getframe"): "who calls",
+    ("decimal", "getcontext"): "settings",
+}  # fmt: skip
+_PURE = frozenset(("fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "strerror"))
+"""Functions of the operating system that depend on their arguments alone."""
+_SETTINGS = frozenset(
+    "geterr get_printoptions initial_seed get_num_threads is_anomaly_enabled is_anomaly_check_nan_enabled load "
+    "current_thread active_count main_thread enumerate".split()
+)
+"""Functions in Python that give what is set elsewhere: of NumPy, this library, and `threading`."""
+_REASONS = {"time": "the time", "random": "random numbers", "io": "files and the terminal", "os": "the environment"}
+
+
+def setting_of(frame: types.FrameType) -> str:
+    """What the function in Python of a frame depends on besides its arguments; "" if it gives no setting."""
+    module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+    function: Any = frame.f_globals.get(name) if name in _SETTINGS else None
+    known = function is not None and getattr(inspect.unwrap(function), "__code__", None) is frame.f_code
+    return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading") else ""
+
+
+@functools.cache
+def _of_module(root: str, name: str) -> str:
+    root = root.strip("_")
+    if root == "posix" and (root, name) not in _REFUSED:
+        return "" if name in _PURE else "files and the process"
+    why = _REFUSED.get((root, name))
+    if why is None and root not in _KNOWN:
+        why = _REASONS.get(root, "something that is not known")
+    return why or ""
+
+
+def depends_on(function: Any) -> str:
+    """What a function in C depends on besides its arguments; "" if on nothing."""
+    owner = getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        module = function.__module__
+    else:  # the class that has the method
+        kind = owner if isinstance(owner, type) else type(owner)
+        module = next((base for base in kind.__mro__ if function.__name__ in vars(base)), kind).__module__
+    root, _, rest = str(module).partition(".")
+    if root == "numpy" and rest.startswith("random"):
+        return "random numbers"
+    return _of_module(root, function.__name__)
