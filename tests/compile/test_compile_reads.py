@@ -590,7 +590,7 @@ def module_imported_by_text() -> Any:
 
 
 def module_that_answers_for_any_name() -> Any:
-    module, held = _new_module(), {"other": 2.0}
+    module, held = types.ModuleType("another_of_a_test"), {"other": 2.0}
     module.__getattr__ = held.__getitem__  # type: ignore[method-assign]
     return lambda x: x * module.other, lambda: held.update(other=5.0)
 
@@ -623,6 +623,12 @@ READS: list[Case] = [
     *(attribute_of_a_module_asked_for_by_text, names_of_a_module, module_asked_for_by_text, module_imported_by_text),
     *(module_that_answers_for_any_name, environment_variable_by_os),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "another_of_a_test", types.ModuleType("another_of_a_test"))
+    monkeypatch.setenv("OF_A_TEST", "1")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
