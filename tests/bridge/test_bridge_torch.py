@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.torch,
     # of torch's own batching, which falls back to loops, and of its compiler
     pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
 ]
@@ -317,6 +318,11 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "found torch.float8_e4m3fn.\n.*convert it",
     ),
     "sparse": (lambda: wrap(pullback.sin)(torch.ones(2).to_sparse()), TypeError, r"a dense tensor.*\n.*values\(\)"),
+    "nested": (
+        lambda: wrap(pullback.sin)(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])),
+        TypeError,
+        r"found a nested one.*unbind\(\)",
+    ),
     "a number": (lambda: wrap(lambda a: 3.0)(real(2)), TypeError, r"must return Tensors.*found float 3.0.\n.*tensor\("),
     "an array": (lambda: wrap(lambda a: a.detach().numpy())(real(2)), TypeError, "must return Tensors"),
     "nothing": (lambda: wrap(lambda a: None)(real(2)), TypeError, "must return Tensors.*found NoneType"),

@@ -53,13 +53,14 @@ def _array_of_another(t: Any) -> Array:
                 do="give t.cpu(); pullback has no path to torch's devices yet",
             )
         )
-    if t.layout is not torch.strided:
+    if t.layout is not torch.strided or t.is_nested:
         raise TypeError(
             errors.message(
                 "pullback.bridge.torch",
                 expected="a dense tensor",
-                found=f"one of layout {t.layout}",
-                do="give its values() and indices() as separate arguments",
+                found="a nested one" if t.is_nested else f"one of layout {t.layout}",
+                do="give its parts as separate arguments: values() and indices() of a sparse tensor, unbind() of a "
+                "nested one",
             )
         )
     if t.is_conj() or t.is_neg():
