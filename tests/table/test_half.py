@@ -84,3 +84,22 @@ def test_gradients_of_half_precision_are_added_up_in_single() -> None:
     ):
         (found,) = pullback.autograd.grad((read() / 10).sum(), w)
         np.testing.assert_allclose(found.numpy().sum(0), 300, rtol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_what_is_added_at_a_place_is_added_up_in_single(dtype: str) -> None:
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    index = pullback.zeros(3000, dtype=pullback.int64)
+    x, into = (pullback.full((n,), value).to(getattr(pullback, dtype)) for n, value in ((3000, 0.1), (2, 0.0)))
+    for found in (
+        into.index_add(0, index, x),
+        into.scatter_add(0, index, x),
+        into.put(index, x, accumulate=True),
+        into.index_put((index,), x, accumulate=True),
+        into.clone().index_add_(0, index, x),
+        into.clone().index_put_((index,), x, accumulate=True),
+        into.index_reduce(0, index, x, "mean") * 3000,
+    ):
+        assert found.dtype == x.dtype
+        np.testing.assert_allclose(found.tolist(), [300, 0], rtol=1e-2)

@@ -47,6 +47,10 @@ class _DualLevel(Jvp):
 
     shares_graph = True
 
+    @property
+    def title(self) -> str:
+        return "dual_level"
+
     def register(self, t: Tensor) -> None:
         self.remember(t)
 

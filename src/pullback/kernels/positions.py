@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.adding import summing
 from ..tensor.protocol import into_array
 
 Array = np.ndarray[Any, Any]
@@ -130,8 +131,13 @@ def indexed_shape(shape: Sequence[int], indices: Sequence[Any]) -> tuple[int, ..
 def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
     """``out[indices] += values``, once for each time that a position occurs.
 
-    indices: an array of positions, or None, for each leading axis.
+    indices: an array of positions, or None, for each leading axis. Half precision is added up in single.
     """
+    if (single := summing(out.dtype)) != out.dtype:
+        wide = out.astype(single)
+        add_at(wide, indices, values)
+        out[...] = wide
+        return
     if np.size(values) < _FEW:
         places: Any = tuple([slice(None) if p is None else p for p in indices])
         np.add.at(out, places, values)

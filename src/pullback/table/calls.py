@@ -305,7 +305,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                     args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
         else:
             dtype = common_dtype(op, args, payloads)
-            if dtype.kind == "V":
+            if dtype.kind == "V" and op.about.narrow != "itself":
                 return in_float32(op, args, {})
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
             if numbers and any(isinstance(a, Tensor) and type(a._data) is not _ndarray for a in args):

@@ -20,6 +20,8 @@ from .levels import mapped
 from .nodes import under_title
 from .op import Op
 
+_BY_THE_FIRST = ("as the first", "with the first")
+
 
 class Conversion:
     """The operation that converts a tensor to a dtype, which `assembly.py` puts here.
@@ -71,6 +73,14 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
                 do="convert one of them, e.g. w.to(x.dtype)",
             )
         )
+    if op.about.narrow == "with the first" and tensors[0]._data.dtype.kind != "V":
+        raise RuntimeError(
+            errors.message(
+                f"{op.name}(): mixed dtype (CPU): expect parameter to have scalar type of {tensors[0].dtype}",
+                found=" and ".join(str(t.dtype) for t in tensors),
+                do="convert the parameters, or the input",
+            )
+        )
     if op.elementwise and (op.about.rounds or not op.differentiable):
         args = tuple([_rounded(a) for a in args])
     call, pairs = op.call if public else op.unchecked, []
@@ -85,10 +95,10 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
     for t, wide in pairs:
         if wide._version_of is not None and wide._version_of is not INFERENCE and wide._version_of.n:
             t.copy_(wide)
-            if found is wide:
-                return t
-    if op.about.narrow == "as the first":
-        return mapped(functools.partial(_narrowed, op), found)
+        if found is wide:
+            return t
+    if op.about.narrow in _BY_THE_FIRST:
+        return mapped(functools.partial(_narrowed, op), found) if tensors[0]._data.dtype.kind == "V" else found
     if any(isinstance(v, (dtype, np.dtype, type)) for v in given):
         return found
     rank = any(t._data.ndim for t in tensors if t._data.dtype.kind == "V")  # one without axes does not widen these

@@ -89,7 +89,8 @@ class About:
     the number wraps around, as in torch's arithmetic). rounds: whether a number next to tensors of half precision is
     rounded to it, as bounds are in torch (a number in arithmetic keeps its digits). narrow: how bfloat16 is handled.
     "one dtype": its floating point tensors must have the same dtype. "as the first": the result is bfloat16 if its
-    first tensor is, for every dtype of the others. "itself": it reads bfloat16 directly, without conversion to
+    first tensor is, for every dtype of the others. "with the first": so too, and no other tensor is bfloat16 unless the
+    first is. "itself": it reads bfloat16 directly, without conversion to
     float32. A function: from the given arguments by name to the arguments of the computation in float32. A composite
     with "" is left to its parts; otherwise, also with "whole", it is computed in float32 as a whole. None: as
     `NARROW_OF_HOMES` says.

@@ -30,7 +30,7 @@ def summing(dtype: np.dtype[Any]) -> np.dtype[Any]:
     >>> ones.sum(0).tolist(), np.add.reduce(ones, 0, summing(ones.dtype)).tolist()
     ([2048.0, 2048.0], [3000.0, 3000.0])
     """
-    return _SINGLE if dtype.char == "e" else dtype
+    return _SINGLE if dtype.char == "e" or dtype.kind == "V" else dtype
 
 
 def summed(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) -> Any:
@@ -46,9 +46,9 @@ def summed(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) 
     if type(x) is not np.ndarray:
         return np.sum(x, axis=axis, dtype=dtype, keepdims=keepdims)
     wanted = x.dtype if dtype is None else dtype
-    if wanted.kind not in "fc":
+    if wanted.kind not in "fcV":
         return _add_up(x, axis, dtype, None, keepdims)
-    exact = _SINGLE if wanted.char == "e" else wanted
+    exact = summing(wanted)
     if x.size <= FEW or _in_one_run(x, axis):
         found = _add_up(x, axis, exact, None, keepdims)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from tests.side_by_side import programs
+from tests.side_by_side import programs, refused
 
 PROGRAMS, program = programs()
 
@@ -295,3 +295,112 @@ def comparisons_in_place_with_complex_numbers_that_require_grad(lib: Any) -> Any
     x, y = lib.tensor([1.0, 2.0]), lib.tensor([1 + 0j, 2 + 1j], requires_grad=True)
     x.eq_(y)
     return x.requires_grad, x.tolist(), lib.autograd.grad(x.sum(), y)
+
+
+@program
+def single_beside_half_stays_single(lib: Any) -> Any:
+    x, half = lib.zeros(2, 2), lib.tensor([0.3, 0.7]).to(lib.bfloat16)
+    found = [x.select_scatter(half, 0, 0), x.slice_scatter(half[None], 0, 0, 1), x.diagonal_scatter(half)]
+    found.append(lib.as_strided_scatter(x, half, (2,), (1,)))
+    y = lib.ones(2, requires_grad=True) * 1
+    y[:] = half
+    return [str(t.dtype).partition(".")[2] for t in (*found, y)]
+
+
+@program
+def the_first_argument_says_the_dtype_of_a_root_mean_square_norm(lib: Any) -> Any:
+    found = []
+    for a in (lib.bfloat16, lib.float16, lib.float32, lib.float64):
+        for b in (lib.bfloat16, lib.float32, lib.float64):
+            norm = lib.nn.functional.rms_norm(lib.ones(2, 3, dtype=a), (3,), lib.ones(3, dtype=b))
+            found.append(str(norm.dtype).partition(".")[2])
+    return found
+
+
+@program
+def single_with_parameters_of_half_precision(lib: Any) -> Any:
+    x, half, F = lib.ones(2, 4, 3), lib.ones(4).to(lib.bfloat16), lib.nn.functional
+    return [
+        refused(lambda: F.layer_norm(x, (3,), half[:3])),
+        refused(lambda: F.group_norm(input=x, num_groups=2, weight=half)),
+        refused(lambda: F.batch_norm(x, half, half)),
+        refused(lambda: F.instance_norm(x, weight=half)),
+    ]
+
+
+@program
+def values_of_two_dtypes_are_refused(lib: Any) -> Any:
+    F, found = lib.nn.functional, []
+    for a, b in (("bfloat16", "float32"), ("float32", "bfloat16"), ("float16", "float32")):
+        x, w, i = lib.ones(3, dtype=getattr(lib, a)), lib.ones(3, dtype=getattr(lib, b)), lib.tensor([0, 1, 2])
+        calls = [
+            lambda x=x, w=w, i=i: x.scatter(0, i, w),
+            lambda x=x, w=w, i=i: x.scatter_add(0, i, w),
+            lambda x=x, w=w, i=i: x.scatter_reduce(0, i, w, "amax"),
+            lambda x=x, w=w: F.prelu(x[None], w),
+            lambda x=x, w=w, i=i: F.embedding_bag(i[None], x[:, None], per_sample_weights=w[None], mode="sum"),
+        ]
+        found += [refused(call) for call in calls]
+    return found
+
+
+@program
+def dropout_in_evaluation_returns_its_input(lib: Any) -> Any:
+    found = []
+    for dtype in (lib.bfloat16, lib.float16, lib.float32):
+        x = lib.tensor([[1.0, 2.0], [3.0, 4.0]]).to(dtype)
+        y = lib.nn.functional.dropout(x, 0.3, training=False)
+        y.mul_(2)
+        found.append((y is x, x, lib.nn.functional.alpha_dropout(x, 0.3) is x))
+    return found
+
+
+@program
+def the_next_number_of_bfloat16(lib: Any) -> Any:
+    x = lib.tensor([[1.0, 2.0, 0.0], [-1.0, 5.0, 3.0]]).to(lib.bfloat16).requires_grad_()
+    y = lib.tensor([2.0, 2.0, -1.0]).to(lib.bfloat16).requires_grad_()
+    found = lib.nextafter(x, y)
+    return found, lib.autograd.grad(found.sum(), (x, y)), x.detach().clone().nextafter_(y.detach())
+
+
+@program
+def many_numbers_of_half_precision_are_added_in_single(lib: Any) -> Any:
+    index, found = lib.zeros(3000, dtype=lib.int64), []
+    for dtype in (lib.bfloat16, lib.float16):
+        x, z = lib.full((3000,), 0.1).to(dtype), lib.zeros(2, dtype=dtype, requires_grad=True)
+        found += [
+            z.scatter_add(0, index, x),
+            z.scatter_reduce(0, index, x, "sum"),
+            z.scatter_reduce(0, index, x, "mean") * 3000,
+            x.float().sum(dtype=dtype),
+            x.cumsum(0, dtype=dtype)[-1],
+            lib.masked.sum(x),
+            lib.autograd.grad(z[:1].expand(3000), z, x)[0],
+            lib.autograd.grad(z.as_strided((3000,), (0,)), z, x)[0],
+        ]
+    return [[round(v / 10) for v in t.detach().reshape(-1).tolist()] for t in found]
+
+
+@program
+def norms_of_single_numbers_do_not_overflow(lib: Any) -> Any:
+    found = []
+    for value in (1e308, 5e-324, -1e308):
+        x = lib.tensor([[value], [1.0]], dtype=lib.float64, requires_grad=True)
+        norm = x.norm(dim=1)
+        found += [norm, lib.autograd.grad(norm.sum(), x), lib.nn.functional.normalize(x), x[0].norm(3), x[0, 0].norm()]
+        found.append(lib.nn.functional.cosine_similarity(x, lib.ones_like(x)))
+    return found
+
+
+@program
+def an_empty_axis_is_divided(lib: Any) -> Any:
+    x = lib.zeros(0, 4)
+    return [list(x.unflatten(*given).shape) for given in ((1, (2, -1)), (1, (-1,)), (0, (-1, 2)), (0, (0,)))]
+
+
+@program
+def dropout_of_all_draws_nothing(lib: Any) -> Any:
+    F, x = lib.nn.functional, lib.ones(2, 3, 2)
+    return [lib.func.vmap(lambda x, f=f: f(x, 1.0))(x) for f in (F.dropout, F.dropout1d)] + [
+        lib.func.vmap(lambda x: F.alpha_dropout(x, 1.0, True))(x)
+    ]

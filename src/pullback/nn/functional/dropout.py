@@ -30,8 +30,10 @@ def _channels(input: Tensor, before: int) -> tuple[int, ...]:
 
 
 def _kept(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
-    """Numbers of shape `shape` in the dtype of `input`: 0 with probability `p`, else 1."""
+    """Numbers of shape `shape` in the dtype of `input`: 0 with probability `p`, else 1. For ``p=1``, a single 0."""
     dtype = input._data.dtype
+    if p == 1:  # none is drawn
+        return input.new_zeros(())
     own: Any = np.float64 if dtype == np.float64 else np.float32
     return drawn(lambda stream, shape: np.greater_equal(stream.random(shape, own), p).astype(dtype), shape)
 

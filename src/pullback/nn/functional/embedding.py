@@ -294,6 +294,7 @@ def _check_bags(input: Tensor, offsets: Any, mode: str, sparse: bool, by_frequen
 
 @composite(
     home="nn.functional",
+    narrow="one dtype",
     samples=lambda: _bag_samples(),
     refused=lambda: _bag_refused(),
     differs=[
@@ -337,6 +338,9 @@ def embedding_bag(
         )
         input, weight = weight, input
     _check_bags(input, offsets, mode, sparse, scale_grad_by_freq, per_sample_weights)
+    if per_sample_weights is not None and per_sample_weights._data.dtype != weight._data.dtype:
+        wanted = f"per_sample_weights to have the same type as weight, {weight.dtype}"
+        raise refuse("embedding_bag", wanted, per_sample_weights.dtype, "convert one of them")
     if weight._data.dtype.kind != "f":
         raise refuse(name, "weight of floating point numbers", weight.dtype)
     place = _padding(name, padding_idx, weight._data.shape[0], RuntimeError)

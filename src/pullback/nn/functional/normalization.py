@@ -87,7 +87,7 @@ def _update(running: Tensor | None, found: Tensor, momentum: float) -> None:
 
 @composite(
     home="nn.functional",
-    narrow="as the first",
+    narrow="with the first",
     samples=lambda: _batch_samples(),
     kinks=lambda: [S(V(x), None, None, training=True) for x in ([[inf, 1.0], [1.0, nan]], [[1.0], [1.0]])],
     refused=lambda: _batch_refused(),
@@ -169,7 +169,7 @@ def _by_statistics(
 
 @composite(
     home="nn.functional",
-    narrow="as the first",
+    narrow="with the first",
     samples=lambda: _instance_samples(),
     refused=lambda: _instance_refused(),
     differs=[_STATISTICS, _fails_with_a_bias("second", "momentum"), *_EMPTY],
@@ -230,7 +230,7 @@ def _inner(name: str, input: Tensor, normalized_shape: Any, **given: Tensor | No
 
 @composite(
     home="nn.functional",
-    narrow="as the first",
+    narrow="with the first",
     also="layer_norm",
     samples=lambda: _layer_samples(True),
     kinks=lambda: [S(V([[inf, 1.0], [2.0, 2.0], [nan, 0.0]]), (2,))],
@@ -287,12 +287,12 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         out = rows * ((rows * rows).mean(-1, keepdim=True) + small).rsqrt()
     else:
         out = _standard(rows, small, False, weight)[0]
-    return _shaped(out, weight, None, (1, 1, inner)).reshape(input._data.shape)
+    return to(_shaped(out, weight, None, (1, 1, inner)), input._data.dtype).reshape(input._data.shape)
 
 
 @composite(
     home="nn.functional",
-    narrow="as the first",
+    narrow="with the first",
     also="group_norm",
     samples=lambda: _group_samples(),
     refused=lambda: _group_refused(),

@@ -104,6 +104,7 @@ nextafter: Operation = elementwise(
     "nextafter",
     lambda input, other: np.nextafter(*need_both("nextafter", FLOATS, input, other)),
     "The next number of the dtype after `input`, toward `other`. Its derivative by `input` is 1.",
+    narrow="itself",
     numpy={np.nextafter: lambda x1, x2: nextafter(x1, x2)},
     input=lambda g, input, other: np.where(np.equal(plain(input), plain(other)), 0, g),
     other=lambda g: np.zeros_like(g),

@@ -170,6 +170,7 @@ def sloped(input: Any, weight: Any) -> Any:
 
 @composite(
     home="nn.functional",
+    narrow="one dtype",
     also="prelu",
     method=True,
     samples=lambda: [

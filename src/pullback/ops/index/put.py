@@ -17,6 +17,7 @@ from ...table.calls import on
 from ...table.entry import alias, composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
+from ...tensor.adding import summing
 from ...tensor.arrays import broadcasts_to, wrap_axis
 from ...tensor.protocol import into_array, on_arrays
 from ...tensor.tensor import Tensor
@@ -44,6 +45,7 @@ def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
         source = source.reshape(-1)
     work = np.ascontiguousarray(out).reshape(-1)
     if accumulate:
+        work = work.astype(summing(out.dtype), copy=False)
         np.add.at(work, found, source)
     else:
         work[found] = source

@@ -17,6 +17,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
+from ...tensor.adding import summing
 from ...tensor.protocol import into_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..make.of_size import full
@@ -52,6 +53,7 @@ def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> N
     if how is None:
         work[places] = values
     else:
+        work = work.astype(summing(out.dtype), copy=False)
         how.at(work, places, values)
     if not np.may_share_memory(work, out):
         out[...] = work.reshape(out.shape)
@@ -110,6 +112,7 @@ def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
 
 @linear(
     method=False,
+    narrow="one dtype",
     batch=by_positions("dim"),
     numbers="",
     input=lambda g, dim, index: on(_scatter, g, dim, index, 0.0),
@@ -212,6 +215,7 @@ def _check_scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> A
 
 
 @linear(
+    narrow="one dtype",
     checks=_check_scatter_add,
     batch=by_positions("dim"),
     numbers="",
@@ -279,7 +283,7 @@ def _winners(input: Any, dim: Any, index: Any, src: Any, out: Any) -> Any:
     return mine, theirs, np.where(mine, ones + 1, ones)
 
 
-@special(method=False, batch=by_positions("dim"), input=_by_input, src=_by_src)
+@special(method=False, narrow="one dtype", batch=by_positions("dim"), input=_by_input, src=_by_src)
 @on_arrays
 def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
     """The product or the extreme of each element of `input` and the elements of `src` at its position."""

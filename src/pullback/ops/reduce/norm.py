@@ -6,6 +6,7 @@ for any p.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,8 @@ def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     size = insert_axes(out, axes, shape, keepdim)
     zero = np.equal(plain(size), 0)
     g = insert_axes(g, axes, shape, keepdim)
-    if plain(input).dtype == np.float16:  # a quotient by a small size would overflow
+    kind = plain(size).dtype
+    if kind == np.float16 or somewhere(np.less(plain(size), np.finfo(kind).tiny)):  # g / size would overflow
         return np.multiply(np.where(zero, 0, g), np.true_divide(input, np.where(zero, 1, size)))
     scale = np.true_divide(g, np.where(zero, 1, size))
     return np.multiply(np.where(zero, 0, scale), input)
@@ -57,6 +59,15 @@ def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any)
     return np.where(zero, 0, found) if at_zero else found
 
 
+def _alone(size: Any, dim: Any, keepdim: bool) -> Any:
+    """The norms of single numbers, which are their absolute values: a power could overflow. None for several."""
+    axes = wrap_axes(dim, size.ndim)
+    axes = tuple(range(size.ndim)) if axes is None else axes
+    if math.prod([size.shape[axis] for axis in axes]) != 1:
+        return None
+    return size if keepdim else np.squeeze(size, axes)
+
+
 @special(
     method=False,
     node="LinalgVectorNormBackward0",
@@ -66,6 +77,8 @@ def _p_norm_rule(g: Any, input: Any, out: Any, p: float, dim: Any, keepdim: Any)
 )
 def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any:
     size = np.abs(input)
+    if (alone := _alone(size, dim, keepdim)) is not None:
+        return alone
     if size.dtype.char == "e":  # powers of half precision would overflow
         return np.power(_total(np.power(size.astype(np.float32), p), dim, keepdim), 1 / p).astype(size.dtype)
     return np.power(_total(np.power(size, p), dim, keepdim), 1 / p)
@@ -79,6 +92,8 @@ def _p_norm(input: Any, p: float, dim: Any = None, keepdim: bool = False) -> Any
     input=_safe_root_rule,
 )
 def _euclidean(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    if (alone := _alone(input, dim, keepdim)) is not None:
+        return np.abs(alone)
     if input.dtype.char == "e":
         found = _euclidean.op.forward(input.astype(np.float32), dim, keepdim)
         return found.astype(input.dtype)

@@ -118,7 +118,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     count, wanted = _count(input.shape, dim), accumulator(input, dtype)
     total = _total(input, dim, keepdim, summing(wanted))
     found = np.true_divide(total, total.dtype.type(count))
-    return found.astype(wanted) if wanted.char == "e" else found
+    return found.astype(wanted, copy=False)
 
 
 def _nansum_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
@@ -238,7 +238,7 @@ def cast_first(input: Tensor, dtype: Any) -> Tensor:
     return to(input, accumulator(input._data, dtype))
 
 
-_RUNNING = {"e": np.dtype("f"), "f": np.dtype("d"), "F": np.dtype("D")}
+_RUNNING = {"f": np.dtype("d"), "F": np.dtype("D")}
 """The dtypes that running sums and products are formed in, as torch does: errors add up from element to element."""
 
 
@@ -249,7 +249,7 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
     array([3., 3.])
     """
     dtype = dtype or values.dtype
-    wide: Any = dtype if ufunc in (np.maximum, np.minimum) else _RUNNING.get(dtype.char, dtype)
+    wide: Any = dtype if ufunc in (np.maximum, np.minimum) else _RUNNING.get(dtype.char, summing(dtype))
     rows = np.moveaxis(values, axis, 0)
     if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
         return ufunc.accumulate(values, axis=axis, dtype=wide).astype(dtype, copy=False)

@@ -246,6 +246,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             f"unflatten: Provided sizes {list(lengths)} don't multiply up to the size of dim {axis} ({shape[axis]}) in "
             "the input tensor"
         )
+    if lengths.count(-1) == 1:  # `reshape` could not tell it for a tensor without elements
+        lengths = tuple([shape[axis] // known if n == -1 else n for n in lengths])
     return reshape(input, (*shape[:axis], *lengths, *shape[axis + 1 :]))
 
 

@@ -20,6 +20,7 @@ from ...kernels.positions import add_at
 from ...table.calls import apply, as_view, on
 from ...table.entry import composite, linear, method
 from ...table.samples import A, S
+from ...tensor.adding import summing
 from ...tensor.arrays import sizes, wrap_axis
 from ...tensor.memory import innermost, same_memory
 from ...tensor.protocol import is_payload, on_arrays
@@ -99,8 +100,9 @@ def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: G
     """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
     length = max(_length(size, stride, offset), _length(shape, own, first))
-    memory = np.zeros(length, input.dtype)
+    memory = np.zeros(length, summing(input.dtype))
     add_at(memory, (_places(size, stride, offset),), input)
+    memory = memory.astype(input.dtype, copy=False)
     if own == _steps(shape):
         return memory[first : first + math.prod(shape)].reshape(shape)
     places = _places(shape, own, first)
