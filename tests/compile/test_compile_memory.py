@@ -258,6 +258,18 @@ def test_what_depends_on_strides_sees_those_of_eager_mode(fn: Any, backend: str)
         assert outcome(fast, make()) == outcome(fn, make())
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("convert", [lambda x: x.to(pullback.float64), lambda x: x.double(), lambda x: x.clone()])
+def test_a_copy_of_what_repeats_elements_is_in_order(convert: Any, backend: str) -> None:
+    def fn(x: Tensor) -> Any:
+        made = convert(x)
+        made.reshape(-1).mul_(10)
+        return made
+
+    for make in (lambda: square().expand(2, 2, 2), square, lambda: square()[:1].expand(2, 2)):
+        assert outcome(pullback.compile(fn, backend=backend), make()) == outcome(fn, make())
+
+
 def test_as_strided_of_a_part_is_refused() -> None:
     with pytest.raises(TraceError, match="the memory around a tensor"):
         pullback.compile(lambda x: (x * 2)[1].as_strided((2,), (1,), 0), backend="numpy")(square())

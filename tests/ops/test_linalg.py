@@ -692,3 +692,39 @@ def test_products_are_found_in_the_dtype_of_the_result(torch: ModuleType) -> Non
     for ours, theirs in zip(found(pullback), found(torch), strict=True):
         assert str(ours.dtype).split(".")[1] == str(theirs.dtype).split(".")[1]
         assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "pivots",
+    [
+        [1, 1, 1],
+        [-2, -2, -2],
+        [-3, -3, -3],
+        [1, 2, -3],
+        [1, 2, -1],
+        [4, 4, 4],
+        [1, 2, -(2**31)],
+        [0, 2, 3],
+        [-1, -1, 3],
+    ],
+)
+def test_pivots_that_no_factorization_gives_are_refused(pivots: list[int]) -> None:
+    factors, b = pullback.eye(3, dtype=pullback.float64), pullback.ones(3, 2, dtype=pullback.float64)
+    with pytest.raises(RuntimeError, match=r"linalg\.ldl_solve.*pivots as ldl_factor gives them, for 3 rows"):
+        pullback.linalg.ldl_solve(factors, pullback.tensor(pivots, dtype=pullback.int32), b)
+
+
+def test_all_pivots_of_factorizations_are_taken() -> None:
+    drawn = np.random.default_rng(0)
+    blocks = 0
+    for n in (1, 2, 3, 4, 5, 6) * 20:
+        a = drawn.normal(size=(n, n)) * (drawn.random((n, n)) < 0.6)
+        a = a + a.T
+        a[np.arange(n), np.arange(n)] *= drawn.random(n) < 0.5
+        if np.linalg.cond(a) > 1e6:
+            continue
+        factors, pivots = pullback.linalg.ldl_factor(pullback.from_numpy(a))
+        blocks += bool((pivots < 0).any())
+        b = pullback.from_numpy(drawn.normal(size=(n, 2)))
+        np.testing.assert_allclose(a @ pullback.linalg.ldl_solve(factors, pivots, b).numpy(), b.numpy(), atol=1e-8)
+    assert blocks > 10

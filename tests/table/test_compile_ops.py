@@ -73,6 +73,45 @@ def test_an_operation_of_another_kind(name: str) -> None:
     assert not problems, "\n".join(problems)
 
 
+EDGES = {"histogram", "histogramdd"}
+"""Their edges are read for the counts; a write to them afterwards is refused."""
+
+
+def _repeated(a: Any) -> Any:
+    return np.broadcast_to(a[:1], a.shape) if np.ndim(a) and len(a) else a
+
+
+def _problem_of_layout(name: str, sample: Sample, layout: Callable[[Any], Any]) -> str:
+    """What differs where each result is set to zero through its `reshape(-1)`, which is a view of some and a copy of
+    others: that depends on how it lies in memory."""
+
+    def through_a_reshape(*args: Any, **kwargs: Any) -> Any:
+        found = tensors_of(resolve(pullback, name)(*args, **kwargs))
+        given = [id(t) for t in (*args, *kwargs.values())]
+        dense = [t for t in found if getattr(t, "layout", None) is pullback.strided and id(t) not in given]
+        for t in dense:
+            t.reshape(-1).zero_()
+        return dense
+
+    made = sample.arrays("float32").replaced(layout)
+    with pullback.no_grad():
+        eager, ours = (Run(pullback, fn, made) for fn in (through_a_reshape, compiled(through_a_reshape)))
+    if eager.error or (isinstance(ours.error, TraceError) and name in REFUSED | EDGES):
+        return ""
+    return difference(ours.result, eager.result, 4)
+
+
+@pytest.mark.parametrize("layout", [np.asfortranarray, _repeated], ids=["columns", "repeated"])
+@pytest.mark.parametrize("name", [*ELEMENTWISE, *OTHERS])
+def test_a_result_lies_in_memory_as_that_of_eager_mode(name: str, layout: Callable[[Any], Any]) -> None:
+    found = (
+        _problem_of_layout(name, sample, lambda a: layout(a) if np.ndim(a) > 1 else a)
+        for sample in OPERATIONS[name].domain("samples")[:4]
+    )
+    problems = [problem for problem in found if problem]
+    assert not problems, "\n".join(problems)
+
+
 def test_the_comparison_finds_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = OPERATIONS["sin"].domain("samples")[0]
     assert not problem("sin", sample, "float64")

@@ -15,6 +15,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import special
+from ...tensor.arrays import copied
 from ...tensor.tensor import Tensor
 
 Check = Callable[..., None]
@@ -22,13 +23,15 @@ Check = Callable[..., None]
 axis of the batch in front, so a check counts axes from the last one."""
 
 
-@special(method=False, batch="leading", numbers="", input=lambda g: g, jvp=lambda tangents: tangents[0])
+@special(
+    method=False, batch="leading", numbers="", contiguous=False, input=lambda g: g, jvp=lambda tangents: tangents[0]
+)
 def _checked(input: Any, check: Check, facts: tuple[Any, ...]) -> Any:
     try:
         check(input, *facts)
     except Exception as error:
         raise errors.final(error) from None
-    return np.copy(input)
+    return copied(input)
 
 
 def check_values(check: Check, input: Any, *facts: Any) -> Any:

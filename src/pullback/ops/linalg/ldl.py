@@ -149,6 +149,26 @@ def _systems() -> list[Sample]:
     ]
 
 
+def _check_pivots(pivots: Any, n: int) -> None:
+    """Refuse pivots that no factorization gives: LAPACK would read and write beside the matrix.
+
+    A positive one is the row that row k is exchanged with; two equal negative ones belong to a block of two rows.
+    """
+    for place in np.ndindex(pivots.shape[:-1]):
+        k, rows = 0, pivots[place].tolist()
+        while k < n:
+            size = 1 if rows[k] > 0 else 2
+            if not (k + size <= abs(rows[k]) <= n and rows[k] == rows[k + size - 1]):
+                raise RuntimeError(
+                    errors.message(
+                        "linalg.ldl_solve()",
+                        expected=f"pivots as ldl_factor gives them, for {n} rows",
+                        found=f"{rows}, where number {k + 1} is wrong",
+                    )
+                )
+            k += size
+
+
 def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Any:
     check_matrix("linalg.ldl_solve", LD, "LD", square=True)
     check_matrix("linalg.ldl_solve", B, "B")
@@ -195,6 +215,7 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     lead = np.broadcast_shapes(LD.shape[:-2], B.shape[:-2])
     found = np.array(np.broadcast_to(B, (*lead, *B.shape[-2:])))
     if found.size:
+        _check_pivots(pivots, n)
         solve = _lapack("trs", LD, hermitian)
         factors, exchanges = np.broadcast_to(LD, (*lead, n, n)), np.broadcast_to(pivots, (*lead, n))
         for i in np.ndindex(lead):

@@ -14,6 +14,7 @@ from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
 from ...tensor.arrays import empty_beside, repeats
+from ...tensor.memory import LevelPayload
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
 from ...tensor.protocol import on_arrays
@@ -62,7 +63,8 @@ def order_of(format: Any, like: Tensor | None = None) -> Any:
     A tensor that repeats elements has no order to preserve: its result is contiguous.
     """
     if format is None or format is preserve_format:
-        return "C" if like is not None and repeats(like._data) else "K"
+        payload = None if like is None else like._data
+        return "C" if repeats(payload.layout if isinstance(payload, LevelPayload) else payload) else "K"
     if not isinstance(format, memory_format):
         raise TypeError(
             errors.message(
