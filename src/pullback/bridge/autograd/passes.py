@@ -198,10 +198,11 @@ class _Leaves(Tracked):
 
     def __init__(self, primals: Sequence[Tensor]) -> None:
         super().__init__((), "vjp")
-        self.aliases = [wrap(p._data) if p._requires_grad else p for p in primals]
-        for leaf in self.aliases:
+        for p in primals:
+            leaf = wrap(p._data) if p._requires_grad else p
             leaf._requires_grad = True
             leaf_edge(leaf)[0].transform = self.state
+            self.aliases.append(leaf)
 
 
 def _own(g: Any, like: Tensor) -> Tensor:
