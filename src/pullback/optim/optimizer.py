@@ -134,9 +134,8 @@ class Optimizer:
         if not groups:
             raise ValueError(
                 message(
-                    f"{type(self).__name__}: argument params",
-                    expected="tensors to optimise",
-                    found="an empty parameter list",
+                    f"{type(self).__name__}: optimizer got an empty parameter list",
+                    expected="tensors",
                     do="pass at least one; an iterator that was used before, such as module.parameters(), is empty too",
                 )
             )
@@ -214,7 +213,7 @@ class Optimizer:
             if not (p.is_leaf or p.retains_grad):
                 raise ValueError(
                     message(
-                        f"{where}: can't optimise a non-leaf Tensor",
+                        f"{where}: can't optimize a non-leaf Tensor",
                         expected="a tensor that was created, not computed",
                         found=f"parameter {i}: {describe(p)}, from {p.grad_fn.name()}",
                         do="pass the leaf it was computed from, or p.detach().requires_grad_()",

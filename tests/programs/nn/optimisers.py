@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.side_by_side import constant, leaf, programs, refused
+from tests.side_by_side import constant, leaf, programs, refused, says
 
 PROGRAMS, program = programs()
 
@@ -109,3 +109,16 @@ def parameters_in_groups(lib: Any) -> Any:
         refused(lambda: optimiser.add_param_group({"params": [a]})),
         [g["params"] for g in optimiser.state_dict()["param_groups"]],
     )
+
+
+@program
+def what_optimisers_refuse(lib: Any) -> Any:
+    x = leaf(lib, [1.0])
+    return [
+        says(lambda: lib.optim.SGD([], lr=0.1), "optimizer got an empty parameter list"),
+        says(lambda: lib.optim.SGD([x * 2], lr=0.1), "can't optimize a non-leaf Tensor"),
+        says(
+            lambda: x.detach().fill_(constant(lib, [1.0])),
+            "fill_ only supports 0-dimension value tensor but got tensor",
+        ),
+    ]

@@ -506,9 +506,11 @@ def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
     if found._data.dtype.kind not in "biufcV":
         raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
     if found._data.ndim:
-        raise RuntimeError(
-            errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value))
+        words = "fill_ only supports 0-dimension value tensor but got tensor with"
+        where = (
+            words if name == "fill_" else f"{name}() only supports a 0-dimensional value tensor, but got tensor with"
         )
+        raise RuntimeError(errors.message(f"{where} {found._data.ndim} dimensions", found=errors.describe(value)))
     whole = "c" if name.startswith("index_fill") else "cb"
     if found._data.dtype.kind == "c" and t._data.dtype.kind not in whole:
         raise RuntimeError(
