@@ -48,7 +48,7 @@ def summed(x: Any, axis: Any = None, keepdims: bool = False, dtype: Any = None) 
     wanted = x.dtype if dtype is None else dtype
     if wanted.kind not in "fcV":
         return _add_up(x, axis, dtype, None, keepdims)
-    exact = summing(wanted)
+    exact = _SINGLE if wanted.char == "e" or wanted.kind == "V" else wanted  # `summing`, without the call
     if x.size <= FEW or _in_one_run(x, axis):
         found = _add_up(x, axis, exact, None, keepdims)
     else:
