@@ -7,13 +7,18 @@ tests hold our answers.
 
 from __future__ import annotations
 
+import importlib
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
 
+import pullback
 from tests.random_programs.deliberate import writes
-from tests.random_programs.steps import Program, forms_of, text_of
+from tests.random_programs.running import Machine, Refusal, attempt, same, value_of
+from tests.random_programs.steps import Program, Step, coarsest, forms_of, text_of
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,10 @@ Reason = Callable[[Shown], bool]
 
 REASONS: dict[str, Reason] = {
     "`linearize` calls the function once: torch calls it twice, with all that it writes": lambda d: (
-        d.does("linearize(") and any(writes(form) for form in forms_of(d.program)) and not d.what.startswith("refused")
+        d.does("linearize(")
+        and any(writes(form) for form in forms_of(d.program))
+        and not d.what.startswith("refused")
+        and (not d.what.startswith("values of") or once(d) or right(d))
     ),
     "a leaf that requires grad only after it was used: the derivatives of what used it do not reach it": lambda d: (
         d.does("{0}.requires_grad_()") and d.what.startswith("gradients of") and "raises" not in d.answers
@@ -110,7 +118,7 @@ REASONS: dict[str, Reason] = {
     "a second `jvp` of a Function is that of its jvp: torch's is zero": lambda d: (
         d.inside("F.Modern", "F.Scaled")
         and d.does("jacfwd(lib.func.jacfwd", "jvp(lib", "hessian", "linearize")
-        and d.what.startswith(("requires_grad of", "values of", "gradients of"))
+        and (d.what.startswith("requires_grad of") or (d.what.startswith(("values of", "gradients of")) and right(d)))
     ),
     "a tensor written over itself counts as written to": lambda d: (
         d.what.startswith("writes to ") and d.does("{0}[..., 0] = {1}", "{0}[0] = {1}", "{0}[...] = {1}")
@@ -130,7 +138,10 @@ REASONS: dict[str, Reason] = {
     ),
     "a tensor multiplied by itself in place: in forward mode torch multiplies by the values already written": (
         lambda d: (
-            d.what.startswith(("values of", "gradients of")) and d.forward and d.inside("addcmul_(", "*= {", "mul_({")
+            d.what.startswith(("values of", "gradients of"))
+            and d.forward
+            and d.inside("addcmul_(", "*= {", "mul_({")
+            and right(d)
         )
     ),
     "in forward mode torch's result shares its tangent with an argument that is then written to": lambda d: (
@@ -138,9 +149,10 @@ REASONS: dict[str, Reason] = {
         and d.forward
         and d.inside("% 1.5")
         and any(writes(form) for form in forms_of(d.program))
+        and right(d)
     ),
     "the Jacobian of windows that share elements: torch mixes up their tangents": lambda d: (
-        d.what.startswith(("values of", "gradients of")) and d.forward and d.does("unfold(")
+        d.what.startswith(("values of", "gradients of")) and d.forward and d.does("unfold(") and right(d)
     ),
     "within transforms, `as_strided` sees a tensor as if it were contiguous": lambda d: (
         d.what.startswith(("values of", "gradients of")) and d.transforms and d.inside("as_strided(")
@@ -149,6 +161,7 @@ REASONS: dict[str, Reason] = {
         (d.does("layer_norm(") or (d.does("hypot(") and "bfloat16" in d.answers))
         and d.what.startswith("gradients of")
         and "float64, [" not in d.answers
+        and same_in_double(d)
     ),
     "of two reasons to refuse a Function in forward mode, the missing jvp comes first": lambda d: (
         "you must implement the jvp" in d.ours and d.theirs.startswith("raises") and d.forward
@@ -156,7 +169,7 @@ REASONS: dict[str, Reason] = {
     "under `vmap`, dtypes are promoted as for one element: torch counts the axis of the batch": lambda d: (
         d.does("vmap(")
         and (
-            (d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs))
+            (d.what.startswith("values of") and _dtype(d.ours) != _dtype(d.theirs) and _numbers_agree(d.ours, d.theirs))
             or d.only_pullback_refuses("requires the source and destination dtypes match")
         )
     ),
@@ -202,9 +215,6 @@ REASONS: dict[str, Reason] = {
     ),
     "`baddbmm` has the shape of the product, within `vmap` as outside": lambda d: (
         d.transforms and d.only_pullback_refuses("expected input to be broadcast to the shape of the product")
-    ),
-    "after a Function wrote to a view of a leaf, and was refused, other views are constants": lambda d: (
-        d.does("F.Doubled") and d.what.startswith("requires_grad of") and d.ours == "False"
     ),
     "a remainder of 0 has the sign of the divisor, as in Python: torch's may be -0.": lambda d: (
         d.does("% 1.5") and d.does("atan2(") and d.what.startswith("values of") and "3.14159" in d.ours
@@ -272,6 +282,7 @@ REASONS: dict[str, Reason] = {
         "float16, [" in d.ours
         and d.ours != d.theirs
         and (_not_finite(d.ours) == _not_finite(d.theirs) or _agree_where_finite(d.ours, d.theirs))
+        and same_in_double(d)
     ),
     "a second derivative that does not exist, of a norm at 0, is 0: torch's may be NaN": lambda d: (
         d.transforms
@@ -301,6 +312,7 @@ REASONS: dict[str, Reason] = {
         and d.theirs.strip("[").startswith("bfloat16")
         and d.does("create_graph=True")
         and _not_finite(d.ours) == d.ours
+        and same_in_double(d)
     ),
     "what `take` makes under `no_grad` is no view: torch takes it for one within `vmap`, and refuses": lambda d: (
         d.transforms and d.inside(".take(") and d.only_torch_refuses("A view was created in no_grad mode")
@@ -309,6 +321,99 @@ REASONS: dict[str, Reason] = {
         d.transforms and d.only_pullback_refuses("modified by an inplace operation|has been detached in-place")
     ),
 }
+
+
+# Each form that goes forward; and what it is by two definitions, each with `F` for the function, `X` for the point and
+# `V` for the direction: in reverse mode, J v is the derivative of u -> J'u along v; and J v is a difference quotient.
+_FORWARD = (
+    (r"lib\.func\.jvp\((?P<F>[^,]+), \((?P<X>[^(),]+),\), \((?P<V>lib\.ones_like\([^()]+\)|[^()]+),\)\)\[1\]", 0),
+    (r"lib\.func\.linearize\((?P<F>[^,]+), (?P<X>[^(),]+)\)\[1\]\((?P<V>lib\.ones_like\([^()]+\))\)", 0),
+    (r"forward_mode\(lib, (?P<F>[^,]+), (?P<X>[^(),]+)\)", 0),
+    (r"lib\.func\.jacfwd\((?P<F>\{0\})\)\((?P<X>[^()]+)\)", 1),
+    (r"lib\.func\.jacfwd\(lib\.func\.jac(fwd|rev)\((?P<F>\{0\})\)\)\((?P<X>[^()]+)\)", 3),
+    (r"lib\.func\.jacrev\(lib\.func\.jacfwd\((?P<F>\{0\})\)\)\((?P<X>[^()]+)\)", 3),
+    (r"lib\.func\.hessian\((?P<F>.+)\)\((?P<X>[^()]+)\)", 2),
+)
+_QUOTIENT = "((F)(X + 1e-4 * V) - (F)(X - 1e-4 * V)) / 2e-4"
+_SECOND = (
+    "((F)(X + 3e-2 * (e + d)) - (F)(X + 3e-2 * (e - d)) - (F)(X - 3e-2 * (e - d)) + (F)(X - 3e-2 * (e + d))) / 3.6e-3"
+)
+_UNITS = "for e in lib.eye(X.numel(), dtype=X.dtype).reshape(-1, *X.shape)"
+_REVERSE = (
+    "lib.func.vjp(lambda u: lib.func.vjp(F, X)[1](u)[0], lib.zeros_like((F)(X)))[1](V)[0]",
+    "lib.func.jacrev(F)(X)",
+    "lib.func.jacrev(lib.func.jacrev(F))(X)",
+    "lib.func.jacrev(lib.func.jacrev(F))(X)",
+)
+_QUOTIENTS = (
+    _QUOTIENT,
+    f"lib.stack([{_QUOTIENT.replace('V', 'e')} {_UNITS}], -1).reshape(*(F)(X).shape, *X.shape)",
+    f"lib.stack([{_QUOTIENT.replace('V', 'e').replace('(F)', 'lib.func.jacrev(F)')} {_UNITS}], -1)"
+    ".reshape(*X.shape * 2)",
+    f"lib.stack([lib.stack([{_SECOND} {_UNITS.replace('e in', 'd in')}], -1) {_UNITS}], -1)"
+    ".reshape(*(F)(X).shape, *X.shape, *X.shape)",
+)
+
+
+def by_definition(form: str, definitions: tuple[str, ...]) -> str:
+    """A form with the definition of each derivative in it that goes forward."""
+    for pattern, number in _FORWARD:
+
+        def defined(found: re.Match[str], number: int = number) -> str:
+            values = {"V": f"{found['X']}.detach() * 2", **found.groupdict()}
+            text = re.sub(r"\(F\)|\b[FXV]\b", lambda name: f"({values[name[0].strip('()')]})", definitions[number])
+            return f"({text})"
+
+        form = re.sub(pattern, defined, form)
+    return form.replace("jacfwd", "jacrev")
+
+
+def right(d: Shown) -> bool:
+    """Whether our answer is what PyTorch gives by a definition: in reverse mode alone, or by difference quotients."""
+    ours = _answer(pullback, d.program, d.what)
+    for definitions, coarse in ((_REVERSE, coarsest(d.program)), (_QUOTIENTS, "second")):
+        program = tuple(replace(step, form=by_definition(step.form, definitions)) for step in d.program)
+        theirs = _answer(importlib.import_module("torch"), program, d.what)
+        if not isinstance(theirs, Refusal) and same(ours, theirs, coarse):
+            return True
+    return False
+
+
+def once(d: Shown) -> bool:
+    """Whether our values are PyTorch's where each function of `linearize` is called once, or not at all."""
+    ours = _answer(pullback, d.program, d.what)
+    called = (
+        tuple(replace(step, form=form) if "linearize(" in step.form else step for step in d.program)
+        for form in ("{0}({1})", "None")
+    )
+    torch = importlib.import_module("torch")
+    return any(same(ours, _answer(torch, program, d.what), coarsest(d.program)) for program in called)
+
+
+def same_in_double(d: Shown) -> bool:
+    """Whether the program shows nothing where all its numbers are of double precision: then it is rounding."""
+
+    def double(step: Step) -> Step:
+        form = re.sub(r"lib\.b?float(16|32)\b", "lib.float64", step.form).replace(".float()", ".double()")
+        form = re.sub(r"\.(half|bfloat16)\(\)", ".double()", form).replace("complex64", "complex128")
+        return replace(step, form=form, body=tuple(map(double, step.body)))
+
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    return not comparing.between_libraries(tuple(map(double, d.program)))[0]
+
+
+def _answer(lib: ModuleType, program: Program, what: str) -> Any:
+    """What a program comes to in a library: the values, or the gradients, of one of its tensors."""
+    machine = Machine(lib)
+    for number, step in enumerate(program):
+        machine.do(number, step)
+    t = machine.names.get(what.partition(" of ")[2], Refusal(KeyError(what)))
+    if isinstance(t, Refusal) or what.startswith("values"):
+        return t if isinstance(t, Refusal) else value_of(t)
+    found = attempt(lambda: machine.gradients_of(t, [*machine.leaves().values()], False))
+    if isinstance(found, Refusal):
+        return found
+    return [value_of(lib.zeros_like(leaf)) if g is None else g for g, leaf in zip(found, machine.leaves().values())]  # noqa: B905
 
 
 def _dtype(answer: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 import pullback
 from pullback.autograd import forward_ad
+from tests.random_programs import comparing, meant
+from tests.random_programs.catalogue import BATCHED, TRANSFORMS
+from tests.random_programs.running import quietly
+from tests.random_programs.steps import Program, Step, written
 
 
 @pytest.mark.parametrize("name", ["addcmul", "addcdiv"])
@@ -162,7 +167,7 @@ def test_a_function_that_wrote_to_a_view_of_a_leaf_and_was_refused() -> None:
     other = leaf.expand(2, 1)
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place"):
         Doubled.apply(leaf)
-    assert not other.requires_grad
+    assert other.requires_grad
 
 
 def test_a_remainder_of_zero_has_the_sign_of_the_divisor() -> None:
@@ -188,3 +193,80 @@ def test_equal_numbers_share_the_derivative_of_their_minimum() -> None:
     pullback.minimum(x[0], x[1]).backward()
     assert x.grad is not None
     assert x.grad.tolist() == [0.5, 0.5]
+
+
+# And a fault of ours is no such difference ---------------------------------------------------------------------------
+
+FORWARD = "lib.func.jvp({0}, ({1},), (lib.ones_like({1}),))[1]"
+BODIES = {
+    "a tensor multiplied by itself in place": ("{0}.mul_({0})", "w", "w", FORWARD),
+    "in forward mode torch's result shares its tangent": ("{0}.mul_(3)", "w", "rest", FORWARD),
+    "a second `jvp` of a Function": (
+        "F.Modern.apply({0})",
+        "t",
+        "result",
+        "lib.func.jacfwd(lib.func.jacfwd({0}))({1}).clone(memory_format=lib.contiguous_format)",
+    ),
+}
+
+
+def _of_body(name: str) -> Program:
+    line, on, result, transform = BODIES[name]
+    steps = (
+        Step("{0} * 2", ("t",), "w"),
+        Step("{0} % 1.5", ("w",), "rest"),
+        Step(line, (on,), "result"),
+    )
+    start = written("x = lib.tensor([0.5, -1.0, 1.5], dtype=lib.float64, requires_grad=True)")
+    return (*start, Step("{0}", (result,), "f", body=steps, parameters=("t",)), Step(transform, ("f", "x"), "r"))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", BODIES)
+def test_a_wrong_derivative_of_ours_is_not_meant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    program = _of_body(name)
+    with quietly():
+        what, answers = comparing.between_libraries(program)
+        assert what == "values of r"
+        assert meant.reason_of(what, answers, program).startswith(name)
+        for transform in ("jvp", "jacfwd"):
+            inner = getattr(pullback.func, transform)
+            monkeypatch.setattr(pullback.func, transform, lambda *args, inner=inner: _enlarged(inner(*args)))
+        what, answers = comparing.between_libraries(program)
+        assert what == "values of r"
+        assert meant.reason_of(what, answers, program) == ""
+
+
+def _enlarged(found: Any) -> Any:
+    if callable(found):
+        return lambda *args: found(*args) * 1.75
+    return found[0], found[1] * 1.75
+
+
+@pytest.mark.torch
+def test_a_wrong_gradient_of_layer_norm_is_not_meant() -> None:
+    pytest.importorskip("torch")
+    for dtype in ("float32", "float64"):
+        program = written(
+            f"x = lib.tensor([0.5, -1.0, 1.5], dtype=lib.{dtype}, requires_grad=True);"
+            "y = lib.nn.functional.layer_norm(x, (3,))"
+        )
+        shown = meant.Shown("gradients of y", "[[float32, [1.0]]]  |  [[float32, [2.0]]]", program)
+        assert meant.same_in_double(shown)
+    layer_norm = pullback.nn.functional.layer_norm
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            pullback.nn.functional, "layer_norm", lambda x, shape: layer_norm(x * 1.25, shape) + x - x.detach()
+        )
+        assert meant.reason_of(shown.what, shown.answers, shown.program) == ""
+
+
+def test_each_form_that_goes_forward_has_a_definition() -> None:
+    goes = r"func\.jvp\(|jacfwd|forward_mode|hessian|linearize"
+    forms = [form for form in (*TRANSFORMS, *BATCHED) if re.search(goes, form) and ")[0]" not in form]
+    assert len(forms) >= 9
+    for definitions in (meant._REVERSE, meant._QUOTIENTS):
+        for form in forms:
+            found = meant.by_definition(form, definitions)
+            assert not re.search(goes, found), form
