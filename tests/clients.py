@@ -58,8 +58,6 @@ def test_incomplete_beta(name):
 """
 
 EXPLAINED: dict[str, str] = {
-    "dot_graph": "an interpreter written on autograd's tape, which is not there",
-    "print_trace": "an interpreter written on autograd's tape, which is not there",
     "test_const_graph": "the graph of a function is not kept: each call computes all of it",
     "test_const_graph_args": "the graph of a function is not kept: each call computes all of it",
     "test_deprecated_defgrad_wrapper": "a form that autograd deprecates",

@@ -18,6 +18,8 @@ from pullback.bridge.autograd import deriv, grad, jacobian, make_jvp, make_vjp
 np = importlib.import_module("pullback.bridge.autograd.numpy")
 extend = importlib.import_module("pullback.bridge.autograd.extend")
 test_util = importlib.import_module("pullback.bridge.autograd.test_util")
+tracer = importlib.import_module("pullback.bridge.autograd.tracer")
+Node, trace = tracer.Node, tracer.trace
 X = onp.array([0.3, 1.2, -0.7])
 
 
@@ -400,3 +402,45 @@ def test_without_scipy_the_error_says_what_to_install(tmp_path: Path) -> None:
 
 def test_jacobian_of_a_wide_function() -> None:
     assert jacobian(lambda x: np.outer(x, x).ravel())(X).shape == (9, 3)
+
+
+# Nodes of the user's own ----------------------------------------------------------------------------------------------
+
+
+class Said(tracer.Node):  # type: ignore[misc]
+    """What was computed, as text."""
+
+    def __init__(self, value: Any, fun: Any, args: Any, kwargs: Any, parent_argnums: Any, parents: Any) -> None:
+        texts = dict(zip(parent_argnums, parents, strict=True))
+        inner = ", ".join(texts[i].text if i in texts else str(a) for i, a in enumerate(args))
+        self.text, self.value = f"{fun.__name__}({inner})", value
+
+    def initialize_root(self, name: str) -> None:
+        self.text = name
+
+
+def test_a_trace_makes_a_node_for_each_call() -> None:
+    value, node = trace(Said.new_root("x"), lambda x: np.sin(x + x) / 2, 1.23)
+    assert node.text == "divide(sin(add(x, x)), 2)"
+    assert value == node.value == np.sin(2.46) / 2
+    assert type(value) is np.float64
+
+
+def test_a_trace_sees_derivatives() -> None:
+    value, node = trace(Said.new_root("x"), grad(lambda x: x * np.exp(x)), 2.0)
+    assert np.isclose(value, 3 * np.exp(2.0))
+    assert "exp(x)" in node.text
+    second = grad(grad(lambda x: np.sum(x**3)))
+    value, node = trace(Said.new_root("x"), lambda x: second(x[0]) * 2, np.array([2.0, 3.0]))
+    assert value == 24.0
+    assert node.text.endswith("2)")
+
+
+def test_a_trace_takes_branches_and_leaves_out_constants() -> None:
+    value, node = trace(Said.new_root("x"), lambda x: x * 2 if x > 1 else x + len(str(np.ones(3))), 3.0)
+    assert (value, node.text) == (6.0, "multiply(x, 2)")
+    with pytest.warns(UserWarning, match="independent of input"):
+        assert trace(Said.new_root("x"), lambda x: 5.0, 3.0) == (5.0, None)
+    for method in (lambda: Node(1.0, np.sin, (), {}, (), ()), lambda: Node.new_root()):
+        with pytest.raises(NotImplementedError, match="Node has no"):
+            method()

@@ -57,6 +57,10 @@ KNOWN = {
     ("table/samples.py", "upper"): _DOMAIN,
     ("table/samples.py", "index"): _DOMAIN,
     ("table/samples.py", "step"): _LAYOUT,
+    ("compile/trace/outside.py", "copy"): "a module of Python's",
+    ("compile/trace/outside.py", "geterr"): "a setting of NumPy's",
+    ("compile/trace/outside.py", "initial_seed"): "a setting of ours",
+    ("compile/trace/outside.py", "get_printoptions"): "settings of NumPy's and ours",
     ("table/samples.py", "nan"): "a number",
     ("table/samples.py", "values"): "the field of a record that is checked against the oracle",
 }

@@ -92,6 +92,8 @@ class ArrayBox(Box):
         data = self.tensor._data
         if isinstance(data, LevelPayload):
             return boxed(data.inside)
+        if type(data) is not np.ndarray:  # of a trace
+            data = data.numpy()
         return data if data.ndim else data[()]
 
     @property
@@ -269,9 +271,9 @@ _KNOWN = frozenset({ArrayBox, Tensor, np.ndarray, float, int, complex, bool, np.
 def boxed(value: Any) -> Any:
     """A result as the user gets it: a box if it is traced, else an array or a number; also within lists and tuples."""
     if type(value) is Tensor:
-        if value._requires_grad:
-            return ArrayBox(value)
         data = value._data
+        if value._requires_grad or type(data) is not np.ndarray:
+            return ArrayBox(value)
         return data if data.ndim else data[()]
     if isinstance(value, Tensor):
         return ArrayBox(value) if _is_traced(value) else getval(ArrayBox(value))

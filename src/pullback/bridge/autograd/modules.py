@@ -82,7 +82,7 @@ NAMES: dict[str, dict[str, str]] = {
         "scalar_close"
     },
     "tracer": {
-        "user_rules": "notrace_primitive primitive register_notrace trace_primitives_map",
+        "user_rules": "Node notrace_primitive primitive register_notrace trace trace_primitives_map",
         "box": "Box getval isbox",
     },
     "util": {"wrapping": "func subval subvals"},

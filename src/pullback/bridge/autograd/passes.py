@@ -32,7 +32,7 @@ from .spaces import any_vectors, boxed_vector, is_vector, one_pass, received, se
 SINGLE = frozenset({float, np.float64, np.ndarray, ArrayBox})
 """The most frequent types of what does not nest."""
 
-_INDEPENDENT = "Output seems independent of input."
+INDEPENDENT = "Output seems independent of input."
 
 
 def tensor_of(value: Any, dtype: Any = None) -> Tensor:
@@ -148,7 +148,7 @@ def make_vjp(fun: Callable[[Any], Any], x: Any) -> tuple[Callable[[Any], Any], A
     finally:
         _depth.n = before
     if True not in traced.places:
-        warnings.warn(_INDEPENDENT, stacklevel=3)
+        warnings.warn(INDEPENDENT, stacklevel=3)
         return (lambda g: zeros(x)), traced.result(())
 
     def vjp(g: Any) -> Any:
@@ -224,7 +224,7 @@ def make_jvp(fun: Callable[[Any], Any], x: Any) -> Callable[[Any], tuple[Any, An
         tangents = tuple(fitted(t, p) for t, p in zip(leaves(v), primals, strict=True))
         outs, pushed = _jvp(traced, primals, tangents)
         if not any(traced.places):
-            warnings.warn(_INDEPENDENT, stacklevel=2)
+            warnings.warn(INDEPENDENT, stacklevel=2)
             value = traced.result(())
             return value, zeros(value)
         flat = zip(leaves(traced.value), traced.places, strict=True)

@@ -2,12 +2,16 @@
 
 The function gets plain arrays and numbers. Its rules are called in the backward pass, with boxes where that pass is
 itself differentiated and plain values where it is not. Arguments and results may nest; gradients do so likewise.
+
+`trace`: a function whose operations make nodes of a class of the user's own, on payloads. It sees NumPy's functions as
+this package calls them, also those of derivatives, which may be others than autograd's.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from typing import Any
@@ -16,11 +20,12 @@ import numpy as np
 
 from ... import errors
 from ...autograd.function import Function
+from ...interpreters.payload import Payload, each
 from ...tensor.modes import thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from .box import RAW, RULES, ArrayBox, boxed, getval, isbox
-from .passes import conj, fitted, tensor_of
+from .passes import INDEPENDENT, conj, fitted, tensor_of
 from .spaces import boxed_vector, is_vector, received, send, token
 from .wrapping import subval, wraps
 
@@ -325,3 +330,77 @@ def add_outgrads(a: Any, b: Any) -> Any:
 def sum_outgrads(gs: Iterable[Any]) -> Any:
     """The sum of gradients, which may nest."""
     return functools.reduce(add_outgrads, gs)
+
+
+# Nodes of the user's own ----------------------------------------------------------------------------------------------
+
+
+class Node:
+    """The base class: a subclass has both methods. A root is made by `new_root`, the others by the functions called."""
+
+    __slots__ = ()
+
+    def __init__(
+        self, value: Any, fun: Any, args: Any, kwargs: Any, parent_argnums: tuple[int, ...], parents: tuple[Any, ...]
+    ) -> None:
+        """The node of ``value = fun(*args, **kwargs)``; the arguments at `parent_argnums` are those of `parents`."""
+        raise NotImplementedError(f"{type(self).__name__} has no __init__(value, fun, args, kwargs, argnums, parents)")
+
+    def initialize_root(self, *args: Any, **kwargs: Any) -> None:
+        """Set up the node of the argument."""
+        raise NotImplementedError(f"{type(self).__name__} has no initialize_root()")
+
+    @classmethod
+    def new_root(cls, *args: Any, **kwargs: Any) -> Any:
+        """The node of the argument of a function."""
+        root = cls.__new__(cls)
+        root.initialize_root(*args, **kwargs)
+        return root
+
+
+class _Noted(Payload):
+    """A value and its node."""
+
+    def __init__(self, value: Any, node: Any) -> None:
+        self.value, self.node = np.asarray(value), node
+        self.shape, self.dtype = self.value.shape, self.value.dtype
+
+    def numpy(self) -> Any:
+        return self.value
+
+    def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+        given, named = each(_value, args), each(_value, kwargs)
+        found = function(*given, **named)
+        if not isinstance(found, (np.ndarray, np.generic)) or found.dtype.kind not in "fc":
+            return found  # a constant, which has no node
+        nodes: list[tuple[int, Any]] = []
+        for i, arg in enumerate(args):
+            each(lambda part, i=i: nodes.append((i, part.node)) if isinstance(part, _Noted) else None, (arg,))
+        return _Noted(found, type(self.node)(np.asarray(found)[()], function, given, named, *zip(*nodes, strict=True)))
+
+
+def _value(part: Any) -> Any:
+    return part.value if isinstance(part, _Noted) else part
+
+
+def trace(start_node: Any, fun: Callable[[Any], Any], x: Any) -> tuple[Any, Any]:
+    """The value of ``fun(x)`` and its node, where each function that is called makes a node of the root's class.
+
+    start_node: the node of `x`, a number or an array. The node is None, with a warning, if `fun` does not use `x`.
+
+    >>> import pullback.bridge.autograd.numpy as np
+    >>> from pullback.bridge.autograd.tracer import Node, trace
+    >>> class Named(Node):
+    ...     def __init__(self, value, fun, args, kwargs, parent_argnums, parents):
+    ...         self.text = f"{fun.__name__}({', '.join(parent.text for parent in parents)})"
+    ...     def initialize_root(self):
+    ...         self.text = "x"
+    >>> trace(Named.new_root(), lambda x: np.sin(x) * x, 0.0)[1].text
+    'multiply(sin(x), x)'
+    """
+    found = fun(ArrayBox(wrap(_Noted(x, start_node))))
+    payload = found.tensor._data if isinstance(found, ArrayBox) else None
+    if isinstance(payload, _Noted):
+        return payload.value[()], payload.node
+    warnings.warn(INDEPENDENT, stacklevel=2)
+    return found, None

@@ -166,7 +166,9 @@ class Environment:
             self._kept.append(cell)
             self._labels[id(cell)] = name
             self.guards.add(cell)
-            yield name, content(cell)
+            held = content(cell)
+            if not isinstance(held, _METHODS) or _is_users(fn):  # methods of what the library itself keeps
+                yield name, held
         if _is_users(fn):
             yield from self._named(fn.__code__, fn.__globals__)
         yield from [("a default", v) for v in fn.__defaults__ or ()]
