@@ -89,9 +89,9 @@ def main(arguments: list[str] | None = None) -> int:
         for kind in options.kinds:
             workers.run(_batches(options, kind, counts), options.jobs, done)
     run = {kind: counts.programs(kind) - before[kind] for kind in options.kinds}
+    print(meant.said(reasons))
     print(f"random programs of seed {options.seed}: " + ", ".join(f"{n} {kind}" for kind, n in run.items()), end="; ")
     print(f"{len(known)} differences; in all " + ", ".join(f"{counts.programs(k)} {k}" for k in options.kinds))
-    print(meant.said(reasons))
     return 1 if known else 0
 
 
