@@ -60,7 +60,7 @@ def hessian_sparsity(f: Function, x: Tensor) -> Sparsity:
     >>> hessian_sparsity(lambda x: (x[1:] * x[:-1]).sum(), pullback.ones(4)).matrix.nnz
     6
     """
-    return _symmetric(_found(_gradient(f, x, "hessian_sparsity"), x, "hessian_sparsity")[0])
+    return _coupled(f, x, "hessian_sparsity")
 
 
 def jacobian_plan(f: Function, x: Tensor, *, colouring: str = "auto") -> Plan:
@@ -113,7 +113,7 @@ def hessian_plan(f: Function, x: Tensor) -> Plan:
     >>> plan.by_columns
     3
     """
-    sparsity = hessian_sparsity(f, x)
+    sparsity = _coupled(f, x, "hessian_plan")
     return _plan(HESSIAN, sparsity, x, tuple(x._data.shape), "star")
 
 
@@ -179,15 +179,12 @@ def _reverse(f: Function, array: Any, trusting: bool) -> tuple[Any, Shape, Run]:
     return found._data, shape, run
 
 
-def _symmetric(found: Sparsity) -> Sparsity:
+def _coupled(f: Function, x: Tensor, name: str) -> Sparsity:
+    """The pattern of the Hessian of `f`, which has to return one number: that of its gradient, made symmetric."""
+    found = _found(grad(one_number(f, name)), x, name)[0]
     matrix = (found.matrix + found.matrix.T).tocsr()
     matrix.sort_indices()
     return Sparsity(matrix, found.unknown, found.local)
-
-
-def _gradient(f: Function, x: Tensor, name: str) -> Function:
-    """The gradient of `f`, which has to return one number."""
-    return grad(one_number(f, name))
 
 
 def one_result(f: Function, name: str) -> Function:

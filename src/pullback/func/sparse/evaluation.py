@@ -157,7 +157,7 @@ class _Evaluation:
             raise TypeError(
                 errors.message(
                     f"{self.name}(): the result is inside of a transform, where there is no matrix of SciPy's",
-                    do="give format='tensor'",
+                    do="give format='tensor'; under vmap, call it for each element instead, with one plan",
                 )
             )
         matrix = plan.sparsity.matrix
