@@ -16,6 +16,7 @@ import gc
 import re
 import sys
 import types
+import warnings
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
@@ -61,9 +62,11 @@ class Environment:
 
     def _scan_fixed(self) -> None:
         self._replaceable = False
-        while self._fixed:
-            value, label = self._fixed.pop()
-            self._scan(value, 0, label)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of deprecated objects in modules, which say so when they are looked at
+            while self._fixed:
+                value, label = self._fixed.pop()
+                self._scan(value, 0, label)
 
     def visit(self, frame: types.FrameType) -> None:
         """Look at what the function of a frame, which begins to run, names; its code was not looked into before."""
@@ -213,7 +216,7 @@ class Environment:
                 if name in vars(module):
                     self._guard_name(vars(module), name)
                     value = vars(module)[name]
-                    if isinstance(value, types.ModuleType):
+                    if issubclass(type(value), types.ModuleType):
                         modules.append((f"{label}.{name}", value))
                     else:
                         self._fixed.append((value, f"{label}.{name}"))
