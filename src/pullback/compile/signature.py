@@ -123,7 +123,8 @@ class Entry:
                 self._held.append(value)
             else:
                 self.kept.append(value)
-        stages = schedule([*results, *self.kept, *self._held], self.arguments)
+        if self.kept or self._held:
+            stages = schedule([*results, *self.kept, *self._held], self.arguments)
         outs = [*results, *self.kept]
         fresh = [True] * len(self.outs) + [False] * (len(outs) - len(self.outs))
         self.forward = self._plan(stages, self.arguments, outs, fresh)

@@ -7,6 +7,7 @@ Blocks are shared out among threads: NumPy releases the interpreter lock while i
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +57,7 @@ class _Blocks:
         while self.axis > 0 and inner * shape[self.axis] <= BLOCK // 4:
             inner *= shape[self.axis]
             self.axis -= 1
-        self.size = int(np.prod(shape, dtype=np.int64))
+        self.size = math.prod(shape)
         length = shape[self.axis] if shape else 1
         self.chunk = max(1, min(length, BLOCK // max(inner, 1)))
         self.lead = shape[: max(self.axis, 0)]

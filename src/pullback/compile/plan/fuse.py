@@ -6,10 +6,9 @@ its shape and no loop would then wait for itself. A value that another shape or 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..backends.loop import Access, Loop, Output, Step
 from ..trace.program import Shape, Value, reachable
@@ -299,7 +298,7 @@ def collapsed(loop: Loop) -> Loop:
         else:
             runs.append([i])
     place = {i: k for k, run in enumerate(runs) for i in run}
-    shape = tuple(int(np.prod([loop.shape[i] for i in run], dtype=np.int64)) for run in runs)
+    shape = tuple(math.prod(loop.shape[i] for i in run) for run in runs)
     inputs = tuple(Access(a.dtype, tuple(a.varies[run[0]] for run in runs)) for a in loop.inputs)
     outputs: list[Any] = []
     for o in loop.outputs:

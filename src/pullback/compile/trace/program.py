@@ -7,6 +7,7 @@ alone is computed at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -37,7 +38,7 @@ class Value:
     @property
     def size(self) -> int:
         """The number of its elements."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -116,7 +117,7 @@ class Program:
 
     def map(self, name: str, args: Sequence[Value], dtype: Any) -> Value:
         """A ufunc of values of the dtypes of one of its loops, or "where" or "cast"."""
-        shape = np.broadcast_shapes(*(a.shape for a in args))
+        shape = _common(args)
         args = tuple(_source(a) for a in args)
         if all(a.kind == "const" for a in args):
             with np.errstate(all="ignore"):
@@ -126,7 +127,7 @@ class Program:
         same = _identity(name, args)
         if same is not None and same.dtype == dtype:
             return self.broadcast(same, shape)
-        made = np.broadcast_shapes(*(a.shape for a in args))
+        made = _common(args)
         return self.broadcast(self._make("map", name, args, None, made, dtype), shape)
 
     def cast(self, value: Value, dtype: Any) -> Value:
@@ -174,6 +175,12 @@ class Program:
         return tuple(
             self._make("item", None, (made,), i, np.shape(r), np.asarray(r).dtype) for i, r in enumerate(result)
         )
+
+
+def _common(args: Sequence[Value]) -> Shape:
+    """The shape that values have together."""
+    shapes = {a.shape for a in args}
+    return shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
 
 
 def _slotted(tree: Any, values: list[Value]) -> Any:

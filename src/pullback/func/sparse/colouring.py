@@ -94,10 +94,11 @@ def chosen(matrix: Any, by: str) -> Colours:
     rows, cols = matrix.shape
     transposed = matrix.T.tocsr()
     wide, high = widest(matrix), widest(transposed)
+    alike = all(np.array_equal(getattr(matrix, a), getattr(transposed, a)) for a in ("indptr", "indices"))
     found: list[Colours] = []
     sides = ("columns", "rows") if wide <= high else ("rows", "columns")
     for side, least in zip(sides, sorted((wide, high)), strict=True):
-        fewer = not found or least < count(found[0].columns) + count(found[0].rows)
+        fewer = not found or (not alike and least < count(found[0].columns) + count(found[0].rows))
         if by == side or (by in ("auto", "both") and fewer):
             of_columns = best_columns(matrix) if side == "columns" else np.full(cols, -1)
             of_rows = best_columns(transposed) if side == "rows" else np.full(rows, -1)
