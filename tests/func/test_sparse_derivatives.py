@@ -20,6 +20,7 @@ from pullback.autograd import Function
 from pullback.func import sparse
 from pullback.func.sparse import colouring, spy
 from pullback.func.sparse.sparse_plan import Plan
+from pullback.interpreters.traced import TraceError
 
 pytest.importorskip("scipy")
 
@@ -480,6 +481,9 @@ def test_a_hessian_whose_pattern_turned_out_wrong_is_found() -> None:
         sparse.sparse_hessian(f, plan)(-point())
 
 
+IN_VMAP = "inside of a transform, where there is no sparse "
+
+
 @pytest.mark.parametrize(
     ("call", "error", "said"),
     [
@@ -502,6 +506,17 @@ def test_a_hessian_whose_pattern_turned_out_wrong_is_found() -> None:
             lambda x, p: func.vmap(lambda x: sparse.jacobian_sparsity(lambda x: x, x))(x[None]),
             TypeError,
             "inside of a transform(?s:.*)make the plan outside",
+        ),
+        (lambda x, p: func.vmap(sparse.sparse_jacobian(lambda x: x * x, p))(x[None]), TypeError, IN_VMAP + "matrix.*plan"),
+        (
+            lambda x, p: func.vmap(sparse.sparse_jacobian(lambda x: x * x, p, format="tensor"))(x[None]),
+            TypeError,
+            IN_VMAP + "tensor.*for each element",
+        ),
+        (
+            lambda x, p: pullback.compile(sparse.sparse_jacobian(lambda x: x * x, p))(x),
+            TraceError,
+            r"outside of the compiled function, as sparse_jacobian\(f, plan, compile=",
         ),
     ],
 )  # fmt: skip

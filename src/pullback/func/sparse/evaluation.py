@@ -9,10 +9,12 @@ import numpy as np
 
 from ... import errors
 from ...autograd.grad_mode import no_grad
+from ...interpreters.batched import Batched
 from ...interpreters.patterns import scipy_sparse
+from ...interpreters.traced import Traced
 from ...ops.sparse.namespace import sparse_coo_tensor
 from ...tensor.modes import thread
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Lifted, Tensor, wrap
 from ..forward import jvp
 from ..reverse import grad, vjp
 from ..vectorize import vmap
@@ -125,6 +127,8 @@ class _Evaluation:
         prepared = self._prepared_for(x)
         if self.format == "tensor":
             value, values = prepared.values(x, self._is_checked(x))
+            if _varies(values):
+                raise self._inside("call it for each element instead, with one plan")
             at = np.stack(prepared.plan.sparsity.places)
             return value, sparse_coo_tensor(at, values, prepared.plan.sparsity.matrix.shape, is_coalesced=True)
         with no_grad():
@@ -153,16 +157,30 @@ class _Evaluation:
 
     def _csr(self, plan: Plan, values: Tensor) -> Any:
         data = values._data
+        if _varies(values):
+            raise self._inside("call it for each element instead, with one plan")
+        if isinstance(data, Traced):
+            raise self._inside(f"call it outside of the compiled function, as {self.name}(f, plan, compile=...)")
         if not isinstance(data, np.ndarray):
-            raise TypeError(
-                errors.message(
-                    f"{self.name}(): the result is inside of a transform, where there is no matrix of SciPy's",
-                    do="give format='tensor'; under vmap, call it for each element instead, with one plan",
-                )
-            )
+            raise self._inside("give format='tensor'")
         matrix = plan.sparsity.matrix
         csr = scipy_sparse(f"{self.name}()").csr_array
         return csr((data, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
+
+    def _inside(self, do: str) -> TypeError:
+        """The error of a result that would be a sparse matrix where there is none."""
+        what = "tensor" if self.format == "tensor" else "matrix of SciPy's"
+        said = f"{self.name}(): the result is inside of a transform, where there is no sparse {what}"
+        return TypeError(errors.message(said, do=do))
+
+
+def _varies(t: Any) -> bool:
+    """Whether a tensor has a value for each element of a vmap."""
+    while isinstance(t, Lifted):
+        if isinstance(t._data, Batched) and t._data.has_axis:
+            return True
+        t = t._data.inside
+    return False
 
 
 class _Prepared:
