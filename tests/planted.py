@@ -682,8 +682,8 @@ MUTATIONS = [
              _P + "nn/optimisers"),
     # compile
     Mutation("compile: how the arguments lie is not looked at",
-             "        return known is None or self._found_layouts([*tensors, *self.tensors][: self.reached]) == known",
-             "        return True",
+             "        if layouts is not None and self._found_layouts(given) != layouts:",
+             "        if False:",
              "tests/compile/test_compile_memory.py tests/compile/test_compile.py"),
     Mutation("compile: backward plans for any wanted arguments",
              "        key = (wanted, tuple([c is not None for c in arrays]), same)",

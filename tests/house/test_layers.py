@@ -74,7 +74,7 @@ LINES_PER_ROOM = {
     "interpreters": 2600,
     "func": 2300,
     "diagnose": 2200,
-    "compile": 4600,
+    "compile": 5000,
     "utils": 1500,
     "compat": 1000,
     "cli": 1200,

@@ -285,7 +285,7 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         data = value._data
         if type(data) is not _array or value._version_of is INFERENCE:
             raise _NotPlain
-        return (data.dtype, data.shape, value._requires_grad)
+        return (type(value), data.dtype, data.shape, value._requires_grad)
     if isinstance(value, Tensor):
         raise _NotPlain
     if isinstance(value, (tuple, list)):
@@ -303,7 +303,7 @@ def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bo
             return False
     if not all(tensors[i] is t for t, i in entry.shared) or not entry.environment.holds_still():
         return False
-    return entry.lies_as_before(tensors)
+    return entry.are_as_before(tensors)
 
 
 def _called(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..interpreters.functions import recording
 from ..interpreters.traced import is_whole
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
@@ -17,7 +18,9 @@ from .plan.fuse import LoopStage, schedule
 from .plan.plan import Plan
 from .plan.saving import Saving
 from .trace.closure import Environment
+from .trace.holders import equal
 from .trace.program import Value
+from .trace.stand_in import MISSING, known_of
 from .trace.tracing import NotTracedError, rebuilder, trace
 
 Array = np.ndarray[Any, Any]
@@ -55,15 +58,15 @@ class Entry:
         outside = [t for t in environment.tensors if id(t) not in own]
         inputs = [*given, *outside]
         self.reached = len(inputs)
-        self.requires = [recorded and t._requires_grad for t in inputs]
-        self.traced = traced = trace(call, [t._data for t in inputs], self.requires, recorded)
+        self._recorded, self._known = recorded, [known_of(t) for t in inputs]
+        self.traced = traced = trace(call, [t._data for t in inputs], self._known, recorded)
         self.arguments = traced.arguments
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
         self._layouts = self._found_layouts(inputs) if traced.layouts else None
         self._apart: list[Any] = []  # the arrays that were last found not to share memory
         self.rebuilt = rebuilder(traced.tree)
-        self.tracked = traced.tracked if recorded else []
+        self.tracked = traced.tracked if any(traced.passed[i] is None for i in traced.tracked) else []
         self._number = {v: i for i, v in enumerate(traced.arguments)}
         # results that are arguments, or other results, are the same tensors
         self.own = [i for i, p in enumerate(traced.passed) if p is None and traced.same[i] == i]
@@ -80,10 +83,16 @@ class Entry:
         whole = self.traced.whole
         return [(t._data.strides, is_whole(t._data)) if whole else t._data.strides for t in tensors]
 
-    def lies_as_before(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether the arguments, and the tensors found from the function, lie in memory as when it was traced."""
-        known = self._layouts
-        return known is None or self._found_layouts([*tensors, *self.tensors][: self.reached]) == known
+    def are_as_before(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether the arguments, and the tensors found from the function, lie in memory as when it was traced, and have
+        the attributes that it asked for."""
+        layouts, asked = self._layouts, self.traced.asked
+        if layouts is None and not asked:
+            return True
+        given = [*tensors, *self.tensors][: self.reached]
+        if layouts is not None and self._found_layouts(given) != layouts:
+            return False
+        return all((now := vars(given[i]).get(name, MISSING)) is v or equal(now, v) for i, name, v in asked)
 
     def shared_memory(self, tensors: Sequence[Tensor]) -> tuple[int, int] | None:
         """The numbers of an input that is written to, and of another that shares memory with it; None if none does.
@@ -151,7 +160,13 @@ class Entry:
 
     def again(self, by: Sequence[Tensor]) -> list[Tensor]:
         """Run the function as it is written, and as it was when it was traced, on other tensors."""
-        result = self._call(self.unwritten(by)[: self.reached], traced=False)
+        given = self.unwritten(by)[: self.reached]
+        for i in {i for i, _, _ in self.traced.asked}:
+            if not self._known[i].requires_grad:  # it is the user's own: all others are stand-ins
+                given[i] = given[i].detach()
+            vars(given[i]).update({n: v for k, n, v in self.traced.asked if k == i and v is not MISSING})
+        with recording(self._recorded):
+            result = self._call(given, traced=False)
         return [t for t in leaves(result) if isinstance(t, Tensor)]
 
     # Backward ---------------------------------------------------------------------------------------------------------
@@ -191,7 +206,7 @@ class Entry:
         if not all(present) or any(same):
             arrays = [t._data for t in tensors[: self.reached]]
             uniform = [s for s, p in zip(same, present, strict=True) if p]
-            traced = trace(self._call, arrays, self.requires, True, traced, present, uniform)
+            traced = trace(self._call, arrays, self._known, self._recorded, traced, present, uniform)
         chosen = [g if w else None for g, w in zip(traced.gradients, wanted, strict=True)]
         outs = list(dict.fromkeys(g for g in chosen if g is not None))
         inputs = [*self.arguments, *self._held, *self.kept, *traced.cotangents]
@@ -201,7 +216,7 @@ class Entry:
     def backward_plans(self) -> list[Plan]:
         """The plans made so far; if there is none yet, one for all gradients is made."""
         if not self._backwards and self.saving is not None:
-            wanted = tuple(self.requires) + tuple(t._requires_grad for t in self.traced.captured)
+            wanted = tuple(k.requires_grad for k in self._known) + tuple(t._requires_grad for t in self.traced.captured)
             all_of_them = (True,) * len(self.tracked)
             key = (wanted, all_of_them, (False,) * len(self.tracked))
             with self._lock:

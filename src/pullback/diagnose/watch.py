@@ -22,6 +22,8 @@ _INSTALLED = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 _PASSED = (*_INSTALLED, f"{os.sep}pullback{os.sep}errors.py")
 _COMPUTES = ("numpy", "scipy")
 """Their functions depend on their arguments, but for random numbers, whose state is compared."""
+_ON_THE_WAY = ("_getframe", "getrefcount", "id", "get_ident")
+"""What Python's library asks for on the way."""
 
 
 def is_python(code: types.CodeType) -> bool:
@@ -62,6 +64,7 @@ class Watch:
         self._depends_on, self._setting_of = depends_on, setting_of
         self._began, self._seen, self._error = began, set(known), error
         self._ours: dict[types.CodeType, bool] = {}
+        self._calling: Any = None  # the function in C that was called last, until something else happens
         self.problem: Exception | None = None
 
     def __enter__(self) -> Watch:
@@ -84,11 +87,14 @@ class Watch:
         if callable(self._before):
             self._before(frame, event, arg)
         code = frame.f_code
+        calling, self._calling = self._calling, arg if event == "c_call" else None
         if event == "c_call":
             if not self._is_ours(code, frame):
                 why = self._depends_on(arg)
                 if why:
                     self._refuse(frame, arg, why)
+        elif event == "call" and calling is hash and code.co_name == "__hash__" and is_ours(frame):
+            self._refuse(frame.f_back, hash, "where an object lies in memory")
         elif event == "call" and (why := self._setting_of(frame)) and frame.f_back is not None:
             self._refuse(frame.f_back, frame.f_globals[code.co_name], why)
         elif event == "call" and code not in self._seen:
@@ -120,7 +126,7 @@ class Watch:
             at = at.f_back
         if self._is_ours(at.f_code, at) or self._is_imported(frame):  # it asked on its own account
             return
-        if name in ("_getframe", "getrefcount") and at is not frame:  # what Python's library asks for on the way
+        if name in _ON_THE_WAY and at is not frame:
             return
         self.problem = self._error(
             f"compile: {name}() is called, which depends on {why} and not on its arguments alone: it would be called "

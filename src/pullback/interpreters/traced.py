@@ -193,55 +193,12 @@ class Traced(LevelPayload):
         return f"TracedTensor(%{self.number}, shape={list(self.shape)}, dtype={self.dtype})"
 
 
-class TracedTensor(Lifted):
-    """A tensor of a trace. Reading or changing ``.grad`` cannot be part of a program and is refused."""
+class Known(NamedTuple):
+    """What is known of a tensor that the function is given or finds, besides its values."""
 
-    __slots__ = ()
-
-    _data: Traced
-
-    def stride(self, dim: int | None = None) -> Any:
-        """As in eager mode: the program holds for arguments that lie in memory as these do."""
-        self._data.level.layouts = True
-        return wrap(self._data.example).stride(dim)
-
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        """As in eager mode: the program holds for arguments that lie in memory as these do."""
-        self._data.level.layouts = True
-        return wrap(self._data.example).is_contiguous(memory_format)
-
-    @property
-    def grad(self) -> Tensor | None:
-        """Refuse, with the line that reads it."""
-        raise _of_grad(".grad of a tensor is read")
-
-    @grad.setter
-    def grad(self, value: Tensor | None) -> None:
-        raise _of_grad(".grad of a tensor is set")
-
-    @grad.deleter
-    def grad(self) -> None:
-        raise _of_grad(".grad of a tensor is deleted")
-
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse: it adds to ``.grad``."""
-        raise _of_grad("backward() is called")
-
-    def retain_grad(self) -> None:
-        """Refuse: it would make backward set ``.grad``."""
-        raise _of_grad("retain_grad() is called")
-
-    def register_post_accumulate_grad_hook(self, hook: Any) -> None:
-        """Refuse: the hook is called when ``.grad`` is set."""
-        raise _of_grad("register_post_accumulate_grad_hook() is called")
-
-
-def _of_grad(what: str) -> TraceError:
-    return refused(
-        f"{what}, but a program is made of what its tensors are computed from: it has no .grad",
-        "compile the forward and the loss, and keep zero_grad(), backward() and step() outside; or compile a step "
-        "that takes the parameters, has their gradients from pullback.func.grad_and_value, and returns new ones",
-    )
+    kind: type[Tensor]
+    requires_grad: bool
+    attributes: dict[str, Any]
 
 
 class Trace(Level):
@@ -254,26 +211,32 @@ class Trace(Level):
     shares_graph = observes = True
     layouts = whole = False
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[Lifted]) -> None:
+        """kind: the class of the tensors of this level."""
         super().__init__()
+        self._kind = kind
         self.entries: list[Entry] = []
         self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number
         self.inputs: list[int] = []
         self.captured: dict[int, tuple[Tensor, int]] = {}  # by number: the tensor and its version
         self.met: list[int] = []  # the numbers of all tensors from outside
+        self.known: dict[int, Known] = {}  # of the tensors that are given, by the ids of their stand-ins
+        self.asked: dict[tuple[int, str], Any] = {}  # their attributes that were asked for, and what these were
         self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
         self._began = next_order()
 
-    def lift(self, example: np.ndarray[Any, Any], requires_grad: bool = False) -> Tensor:
-        """A new argument of the program."""
+    def lift(self, example: np.ndarray[Any, Any], known: Known | None = None) -> Tensor:
+        """A new argument of the program. known: of the tensor that it stands for."""
         made = self._new(example)
         self.inputs.append(made.number)
         t = wrap(made)
-        t._requires_grad = requires_grad
+        if known is not None:
+            self.known[id(t)] = known
+            t._requires_grad = known.requires_grad
         return t
 
     def register(self, t: Tensor) -> None:
-        t.__class__ = TracedTensor
+        t.__class__ = self._kind
 
     def _new(self, example: Any) -> Traced:
         if is_payload(example):
@@ -346,7 +309,7 @@ class Trace(Level):
                 data.see(view.parent._data, view.op, view.args)
             elif view is not None:
                 data = view.parent._data
-            tensor.__class__, tensor._data = TracedTensor, data
+            tensor.__class__, tensor._data = self._kind, data
 
     def _is_seen_elsewhere(self, tensors: Sequence[Tensor], arrays: dict[int, Any], met: Sequence[int]) -> bool:
         """Whether anything sees the memory of `tensors`, which are a base and its views, but these.

@@ -25,7 +25,8 @@ _REFUSED = {
     **dict.fromkeys((("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today")), "the time"),
     **dict.fromkeys((("posix", "urandom"), ("posix", "getrandom")), "random numbers"),
     ("functools", "cache_info"): "earlier calls",
-    ("thread", "locked"): "other threads",
+    ("builtins", "id"): "where an object lies in memory",
+    **dict.fromkeys([("thread", name) for name in ("locked", "get_ident", "get_native_id", "_count")], "other threads"),
     **dict.fromkeys([("sys", f"get{name}") for name in (
         "recursionlimit", "switchinterval", "_int_max_str_digits", "refcount", "allocatedblocks"
     )], "the interpreter"),

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...autograd.api import grad
 from ...interpreters.functions import recording
-from ...interpreters.traced import REFERENCES, Trace, TracedTensor, TraceError
+from ...interpreters.traced import REFERENCES, Known, Trace, TraceError
 from ...table.levels import inner
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
@@ -24,6 +24,7 @@ from .closure import is_iterator
 from .holders import PLAIN, content, contents
 from .lower import Lowered
 from .program import Value
+from .stand_in import TracedTensor
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +51,8 @@ class Traced(NamedTuple):
     the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. written: the
     arguments that are written to, with the written values. lines: the places in the user's code.
     tree: the nesting of the results. layouts: whether it holds only for tensors of the same strides as the given ones;
-    whole: and only if these are all of their memory.
+    whole: and only if these are all of their memory. asked: the user's attributes of given tensors that were asked for:
+    the number of the tensor, the name, and what it was (`MISSING` if there was none).
     """
 
     arguments: list[Value]
@@ -68,12 +70,13 @@ class Traced(NamedTuple):
     problem: str
     layouts: bool
     whole: bool
+    asked: list[tuple[int, str, Any]]
 
 
 def trace(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
-    requires: Sequence[bool],
+    known: Sequence[Known],
     recorded: bool = True,
     earlier: Traced | None = None,
     wanted: Sequence[bool] | None = None,
@@ -81,23 +84,23 @@ def trace(
 ) -> Traced:
     """Trace `call`, a function of tensors that stand for the arrays.
 
-    recorded: whether operations are recorded. earlier: a trace of the same function, whose values this one reuses.
-    wanted: the results (of those that require grad) that get a gradient; None: all. uniform: the results whose gradient
-    repeats one number.
+    known: what is known of these tensors. recorded: whether operations are recorded. earlier: a trace of the same
+    function, whose values this one reuses. wanted: the results (of those that require grad) that get a gradient; None:
+    all. uniform: the results whose gradient repeats one number.
     """
-    level, found = _written_down(call, arrays, requires, recorded, wanted)
+    level, found = _written_down(call, arrays, known, recorded, wanted)
     captured = _still_alive(level)
-    known: dict[int, Value] = {}
+    made: dict[int, Value] = {}
     numbers: list[int | None] = [*found.numbers, *captured]
     tensors = list(captured.values())
     if earlier is not None:  # only its arguments are given; all other tensors were made by the function
         tensors = earlier.captured
         met = {id(t): n for n, t in captured.items()}
         numbers = [*found.numbers, *(met.get(id(t)) for t in tensors)]
-        known = {n: v for n, v in zip(numbers, earlier.arguments, strict=True) if n is not None}
-        captured = {n: t for n, t in captured.items() if n in known}
+        made = {n: v for n, v in zip(numbers, earlier.arguments, strict=True) if n is not None}
+        captured = {n: t for n, t in captured.items() if n in made}
     repeated = {n for n, same in zip(found.cotangents, uniform, strict=False) if same}
-    lowered = Lowered(level, captured, None if earlier is None else earlier.lowered.program, known, repeated)
+    lowered = Lowered(level, captured, None if earlier is None else earlier.lowered.program, made, repeated)
     values = lowered.values
     gradients = dict(found.gradients)
     return Traced(
@@ -116,6 +119,7 @@ def trace(
         found.problem,
         level.layouts,
         level.whole,
+        found.asked,
     )
 
 
@@ -158,18 +162,19 @@ class _Numbers(NamedTuple):
     lines: list[str]
     tree: Any
     problem: str
+    asked: list[tuple[int, str, Any]]
 
 
 @restoring()
 def _written_down(
     call: Callable[[Sequence[Tensor]], Any],
     arrays: Sequence[Array],
-    requires: Sequence[bool],
+    known: Sequence[Known],
     recorded: bool,
     wanted: Sequence[bool] | None,
 ) -> tuple[Trace, _Numbers]:
-    with Trace() as level, recording(recorded), _without_hooks():
-        given = [level.lift(a, r) for a, r in zip(arrays, requires, strict=True)]
+    with Trace(TracedTensor) as level, recording(recorded), _without_hooks():
+        given = [level.lift(a, k) for a, k in zip(arrays, known, strict=True)]
         numbers = [level.number_of(t) for t in given]
         held = [(t._data, t._requires_grad) for t in given]
         try:
@@ -187,16 +192,20 @@ def _written_down(
         places = iter(range(len(outs)))
         tree = rebuild(result, iter([Argument(next(places)) if isinstance(t, Tensor) else t for t in flat]))
         _refuse_changes(level, given, held)
+        _refuse_attributes([*given, *outs])
         tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
         chosen = [i for k, i in enumerate(tracked) if wanted is None or wanted[k]]
         own = {id(t): i for i, t in enumerate(given)}
+        asked = [(own[key], name, value) for (key, name), value in level.asked.items()]
         passed = [own.get(id(t)) for t in outs]
         same = [next(i for i, other in enumerate(outs) if other is t) for t in outs]
         captured = [(n, t) for n, (t, _) in level.captured.items()]
         by = [*zip(numbers, given, strict=True), *captured]
         lines = [level.line(t) for t, a, b in zip(given, numbers, after, strict=True) if a != b]
         cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
-    return level, _Numbers(numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem)
+    return level, _Numbers(
+        numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem, asked
+    )
 
 
 @contextlib.contextmanager
@@ -277,6 +286,17 @@ def _refuse_hidden(result: Any) -> None:
             stack += [part.func, part.args, part.keywords]
         elif not isinstance(part, (Tensor, type)):
             stack += (contents(part) or {}).values()
+
+
+def _refuse_attributes(tensors: Sequence[Tensor]) -> None:
+    """Raise if an attribute was set of a tensor that is known outside."""
+    for t in tensors:
+        if vars(t):
+            raise TraceError(
+                f"compile: the attribute {next(iter(vars(t)))} of a tensor was set, which is an argument or a result: "
+                "a program sets nothing that outlives a call.\n"
+                "  What to do: return the value, and set it outside."
+            )
 
 
 def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) -> None:
