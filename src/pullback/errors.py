@@ -55,6 +55,44 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
+_BRIDGES = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+
+
+def refuse_foreign(name: str, values: Iterable[Any]) -> None:
+    """TypeError if a tensor of another library is among the arguments of `name`, or in a sequence among them."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            refuse_foreign(name, value)
+        elif (error := _foreign(name, value)) is not None:
+            raise error
+
+
+def no_tensor(where: str, value: Any) -> TypeError:
+    """The error of an argument that is no Tensor."""
+    return _foreign(where, value) or TypeError(message(where, expected="a Tensor", found=describe(value)))
+
+
+def _foreign(where: str, value: Any) -> TypeError | None:
+    """The error of a tensor of another library; None for another value."""
+    if not (hasattr(type(value), "__matmul__") and hasattr(value, "shape")):
+        return None
+    library = type(value).__module__.partition(".")[0]
+    if library == "scipy" and hasattr(value, "tocsr"):
+        found, do = f"a scipy.sparse.{type(value).__name__}", "write pullback.scipy.sparse.csr_array(S) for it"
+    elif library in _BRIDGES:
+        host = _BRIDGES[library]
+        kind = "torch.Tensor" if host == "torch" else "jax.Array"
+        found = f"a {kind} of {str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        do = (
+            f"give its values, pullback.tensor({'x.detach()' if host == 'torch' else 'x'}), or make the function of "
+            f"{host} that is to keep its gradient a node, by pullback.bridge.{host}.function(f)"
+        )
+    else:
+        return None
+    where += "()" if where.replace(".", "").isidentifier() else ""
+    return cast(TypeError, final(TypeError(message(where, expected="Tensors of pullback", found=found, do=do))))
+
+
 def holding(t: Any) -> str:
     """A tensor in a few words, with the class of its payload unless that is a transform's."""
     return describe(t) + ("" if hasattr(t._data, "level") else f", which holds a {type(t._data).__name__}")
@@ -187,6 +225,8 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
         return
     if not _raised_here(error):
         return
+    if isinstance(error, (TypeError, AttributeError)):
+        refuse_foreign(name, given)
     short, text = name.rpartition(".")[2].strip("_"), str(error)
     if kind in _KEPT or (keep and isinstance(error, (KeyError, AttributeError)) and _stated(error)):
         text = str(*error.args[:1])  # a KeyError puts it in quotes

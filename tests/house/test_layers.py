@@ -24,6 +24,7 @@ LIBRARY = Path(__file__).parents[2] / "src" / PACKAGE
 # that a module's own path begins with says where the module belongs.
 LAYERS = [
     {"errors"},
+    {"advice"},
     {"tensor"},
     {"autograd", "kernels"},
     {"diagnose"},

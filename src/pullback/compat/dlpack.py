@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
-from ..ops.make.from_data import from_dlpack
+from ..ops.make.exported import from_dlpack
 from ..tensor.tensor import Tensor, need_tensor
 
 __all__ = ["from_dlpack", "to_dlpack"]

@@ -404,7 +404,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
             if reflected:
                 input, other, x, y, mask = other, input, y, x, 2 * mask
         elif operator and not isinstance(other, OPERANDS):
-            return NotImplemented
+            return left(op.name, other)
         else:
             return general(op, (other, input) if reflected else (input, other))
         try:
@@ -449,6 +449,12 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         return result
 
     return call
+
+
+def left(name: str, other: Any) -> Any:
+    """NotImplemented, which leaves an operand to its own class; TypeError for a tensor of another library."""
+    errors.refuse_foreign(name, (other,))
+    return NotImplemented
 
 
 OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)

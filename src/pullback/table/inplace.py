@@ -15,7 +15,7 @@ from ..tensor import dtypes
 from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
-from .calls import OPERANDS, record
+from .calls import OPERANDS, left, record
 from .op import Op, Over
 from .writing import before_write, put, refuse_write, take_history
 
@@ -97,7 +97,7 @@ def operator_of(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
     """A twin as ``__iadd__`` and the like: NotImplemented for an operand it does not know."""
 
     def call(self: Tensor, other: Any) -> Any:
-        return twin(self, other) if isinstance(other, OPERANDS) else NotImplemented
+        return twin(self, other) if isinstance(other, OPERANDS) else left(twin.__name__, other)
 
     call.__name__, call.__doc__ = twin.__name__, twin.__doc__
     return errors.called(call, twin.__name__)

@@ -279,7 +279,16 @@ def _torch_function(
     func: the function of `pullback` for the operation, also if it was called as a method or an operator.
     types: the classes derived from Tensor among the arguments.
     """
-    if not all(issubclass(cls, kind) for kind in types) or _is_pytorchs(func):
+    if _is_pytorchs(func):
+        raise TypeError(
+            errors.message(
+                f"torch.{getattr(func, '__name__', func)}()",
+                expected="tensors of torch",
+                found="a Tensor of pullback",
+                do="call the function of pullback, or make that of torch a node: pullback.bridge.torch.function(f)",
+            )
+        )
+    if not all(issubclass(cls, kind) for kind in types):
         return NotImplemented
     kwargs = kwargs or {}
     with DisableTorchFunctionSubclass():

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..advice import keeping_gradient
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
 from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_write
@@ -261,9 +262,7 @@ class Tensor(Methods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(
-                    errors.message("assigned grad expected to be a Tensor or None", found=errors.describe(value))
-                )
+                raise errors.no_tensor("assigned grad expected to be a Tensor or None", value)
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             dtype = self._data.dtype if self._leaf is None else self._leaf[3]  # None if any dtype will do: `grad_dtype`
@@ -396,7 +395,10 @@ class Tensor(Methods):
         ``force=True``.
         """
         if self._requires_grad and not force and thread.modes.grad_enabled:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
+                "  What to do, to keep the gradient: call NumPy's functions on the Tensor itself, as numpy.sin(t)."
+            )
         data: Any = self._data
         if not isinstance(data, np.ndarray) and hasattr(type(data), "numpy"):
             return np.asarray(data.numpy())  # a payload shows its values if it is asked to
@@ -410,8 +412,8 @@ class Tensor(Methods):
             if thread.modes.written is not None:
                 raise cannot_convert("a NumPy array", _INSIDE, "gradient")
             raise RuntimeError(
-                "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost. Use "
-                "tensor.detach().numpy() instead."
+                "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost.\n"
+                f"{keeping_gradient()}"
             )
         return np.array(self._data, dtype=dtype, copy=copy)
 
@@ -526,7 +528,7 @@ def _warn_of_number() -> None:
     if not _warned_of_number:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-            "Consider using tensor.detach() first.",
+            f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
             stacklevel=4,
         )
         _warned_of_number = True
@@ -589,7 +591,7 @@ def is_tracked(t: Tensor) -> bool:
 def need_tensor(where: str, value: Any) -> Tensor:
     """`value`, an argument of a function outside the table; TypeError if it is no Tensor."""
     if not isinstance(value, Tensor):
-        raise TypeError(errors.message(where, expected="a Tensor", found=errors.describe(value)))
+        raise errors.no_tensor(where, value)
     return value
 
 

@@ -190,6 +190,8 @@ _setitem.__name__ = "__setitem__"
 
 def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
     """The value to write to ``t[index]``, as a Tensor or an array; an error if it cannot be written."""
+    if not isinstance(value, (Tensor, np.ndarray)):
+        errors.refuse_foreign("__setitem__()", (value,))
     source = value if isinstance(value, Tensor) else value if hasattr(value, "size") else np.asarray(value)
     dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
     if dtype.kind not in "biufcV":

@@ -42,7 +42,7 @@ def _zero(self: Tensor) -> Tensor:
 def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`."""
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
-        raise TypeError(errors.message("copy_()", expected="a Tensor", found=errors.describe(src)))
+        raise errors.no_tensor("copy_()", src)
     if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
         raise RuntimeError(
             errors.message(

@@ -22,9 +22,9 @@ from ...table.entry import alias, method
 from ...tensor import dtypes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
-from ...tensor.protocol import is_payload
-from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from ...tensor.tensor import Tensor, wrap
 from .conversion import cast, to
+from .exported import from_dlpack
 
 _NUMBERS = frozenset((bool, int, float, complex))
 _COPY = (
@@ -48,6 +48,15 @@ def check_place(device: Any, layout: Any, pin_memory: Any) -> None:
     """Refuse a device other than the CPU, a layout other than `strided`, and memory pinned for a GPU."""
     dtypes.check_device(device)
     if layout is not None and getattr(layout, "name", "") != "strided":
+        if type(layout).__module__.partition(".")[0] == "torch":
+            raise TypeError(
+                errors.message(
+                    "layout",
+                    expected="pullback.strided",
+                    found=f"{layout} of the real torch",
+                    do="call the function of pullback instead of torch's, e.g. pullback.autograd.gradcheck",
+                )
+            )
         raise NotImplementedError(
             errors.message(
                 "layout", expected="pullback.strided", found=str(layout), do="make a sparse tensor by sparse_coo_tensor"
@@ -130,6 +139,20 @@ def _on_the_cpu(data: Any) -> bool:
 
 
 def _by_dlpack(data: Any) -> Any:
+    if getattr(data, "requires_grad", False):
+        raise RuntimeError(
+            errors.message(
+                "tensor(): the gradient of another library's tensor would be lost",
+                expected="a tensor that does not require grad",
+                found=errors.describe(data),
+                do="give x.detach() for its values, or make the function that computes it a node, by "
+                "pullback.bridge.torch.function(f)",
+            )
+        )
+    for resolved in ("resolve_conj", "resolve_neg"):  # torch hands out no memory whose sign is to be changed yet
+        data = getattr(data, resolved, lambda data=data: data)()
+    if str(getattr(data, "dtype", "")) == "torch.bfloat16":  # NumPy reads its bits as integers
+        return from_dlpack(data.view(data.new_empty(0).short().dtype))._data.view(dtypes.bfloat16.numpy)
     try:
         return from_dlpack(data)._data
     except RuntimeError:  # a dtype that NumPy does not read by DLPack, such as bfloat16
@@ -208,6 +231,8 @@ def _plain(data: Any, found: set[Any]) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.known(np.asarray(data)).dtype)
         return data
+    if _on_the_cpu(data):
+        return _plain(_by_dlpack(data), found)
     if _computes(data):
         name = type(data).__name__
         raise TypeError(
@@ -238,8 +263,8 @@ def _plain(data: Any, found: set[Any]) -> Any:
 def _is_sequence(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return True
-    if isinstance(data, (Tensor, np.ndarray)):
-        return isinstance(data, np.ndarray) and data.ndim > 0
+    if isinstance(data, (Tensor, np.ndarray)) or _on_the_cpu(data):
+        return not isinstance(data, Tensor) and data.ndim > 0
     if isinstance(data, _NO_SEQUENCES) or _computes(data):
         return False
     return hasattr(type(data), "__getitem__") and hasattr(type(data), "__len__")
@@ -442,7 +467,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     return wrap(dtypes.known(ndarray))
 
 
-# Buffers, and other libraries' tensors --------------------------------------------------------------------------------
+# Buffers --------------------------------------------------------------------------------------------------------------
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
@@ -518,81 +543,5 @@ def asarray(
     return made.requires_grad_() if requires_grad and not made.requires_grad else made
 
 
-class _Capsule:
-    """An object that hands a DLPack capsule on the CPU to NumPy."""
-
-    def __init__(self, capsule: Any) -> None:
-        self._capsule = capsule
-
-    def __dlpack__(self, **how: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0
-
-
-class _Writeable:
-    """An array that may be written to, on the memory of one that NumPy 2.0 has made read-only by caution."""
-
-    def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self._array = array
-        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
-
-
-_SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's own functions of DLPack take `copy`
-
-
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's tensor, by the DLPack protocol.
-
-    RuntimeError for an object without the protocol and for a dtype that NumPy does not read from it. See
-    https://dmlc.github.io/dlpack.
-
-    >>> import numpy as np, pullback
-    >>> pullback.from_dlpack(np.array([1.0, 2.0], np.float32))
-    tensor([1., 2.])
-    """
-    dtypes.check_device(device)
-    if type(ext_tensor).__name__ == "PyCapsule":
-        ext_tensor = _Capsule(ext_tensor)
-    if not hasattr(ext_tensor, "__dlpack__"):
-        raise RuntimeError(
-            errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
-        )
-    if _SAYS_COPY:
-        return from_numpy(np.from_dlpack(ext_tensor, copy=copy))
-    found = np.from_dlpack(ext_tensor)
-    return from_numpy(np.array(found) if copy else np.asarray(_Writeable(found)))
-
-
-@method("__dlpack__")
-def _dlpack(
-    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
-) -> Any:
-    """A DLPack capsule on this tensor's memory, for another library's ``from_dlpack(t)``."""
-    if is_tracked(self):
-        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if stream is not None:
-        raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))
-    if isinstance(self, Lifted):
-        self._data._no_array()
-    if is_payload(self._data):
-        raise BufferError(
-            errors.message("__dlpack__()", expected="a tensor with values in memory", found=errors.holding(self))
-        )
-    capsule: Any
-    if _SAYS_COPY:
-        capsule = self._data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-    else:
-        capsule = (np.array(self._data) if copy else self._data).__dlpack__()
-    return capsule
-
-
-@method("__dlpack_device__")
-def _dlpack_device(self: Tensor) -> tuple[int, int]:
-    """DLPack's numbers for the CPU and for the device."""
-    return 1, 0
-
-
-for _function in (tensor, scalar_tensor, as_tensor, from_numpy, frombuffer, asarray, from_dlpack):
+for _function in (tensor, scalar_tensor, as_tensor, from_numpy, frombuffer, asarray):
     alias(_function.__name__, _function)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.calls import apply
+from ...table.calls import apply, left
 from ...table.entry import bilinear, composite, method, titled
 from ...table.operands import number_of
 from ...table.samples import A, Differs, S, Sample, V, nan
@@ -509,11 +509,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
 @method("__matmul__")
 def _operator(self: Tensor, other: Any) -> Any:
-    return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else NotImplemented
+    return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else left("matmul", other)
 
 
 @method("__rmatmul__")
 def _reflected(self: Tensor, other: Any) -> Any:
     if isinstance(other, Tensor):
         return matmul(other, self)
-    return matmul(wrap(other), self) if isinstance(other, np.ndarray) else NotImplemented
+    return matmul(wrap(other), self) if isinstance(other, np.ndarray) else left("matmul", other)

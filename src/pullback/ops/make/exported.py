@@ -1,0 +1,92 @@
+"""DLPack, by which libraries hand each other the memory of a tensor: in by `from_dlpack`, out by methods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import errors
+from ...table.entry import alias, method
+from ...tensor import dtypes
+from ...tensor.protocol import is_payload
+from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
+
+
+class _Capsule:
+    """An object that hands a DLPack capsule on the CPU to NumPy."""
+
+    def __init__(self, capsule: Any) -> None:
+        self._capsule = capsule
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class _Writeable:
+    """An array that may be written to, on the memory of one that NumPy 2.0 has made read-only by caution."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self._array = array
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+_SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's own functions of DLPack take `copy`
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's tensor, by the DLPack protocol.
+
+    RuntimeError for an object without the protocol and for a dtype that NumPy does not read from it. See
+    https://dmlc.github.io/dlpack.
+
+    >>> import numpy as np, pullback
+    >>> pullback.from_dlpack(np.array([1.0, 2.0], np.float32))
+    tensor([1., 2.])
+    """
+    dtypes.check_device(device)
+    if type(ext_tensor).__name__ == "PyCapsule":
+        ext_tensor = _Capsule(ext_tensor)
+    if not hasattr(ext_tensor, "__dlpack__"):
+        raise RuntimeError(
+            errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
+        )
+    if _SAYS_COPY:
+        return wrap(dtypes.known(np.from_dlpack(ext_tensor, copy=copy)))
+    found = np.from_dlpack(ext_tensor)
+    return wrap(dtypes.known(np.array(found) if copy else np.asarray(_Writeable(found))))
+
+
+@method("__dlpack__")
+def _dlpack(
+    self: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """A DLPack capsule on this tensor's memory, for another library's ``from_dlpack(t)``."""
+    if is_tracked(self):
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if stream is not None:
+        raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))
+    if isinstance(self, Lifted):
+        self._data._no_array()
+    if is_payload(self._data):
+        raise BufferError(
+            errors.message("__dlpack__()", expected="a tensor with values in memory", found=errors.holding(self))
+        )
+    capsule: Any
+    if _SAYS_COPY:
+        capsule = self._data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
+    else:
+        capsule = (np.array(self._data) if copy else self._data).__dlpack__()
+    return capsule
+
+
+@method("__dlpack_device__")
+def _dlpack_device(self: Tensor) -> tuple[int, int]:
+    """DLPack's numbers for the CPU and for the device."""
+    return 1, 0
+
+
+alias("from_dlpack", from_dlpack)

@@ -1,0 +1,194 @@
+"""Tensors of ours beside those of PyTorch and JAX, and the tables of pandas and xarray: what is taken, what is said."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+
+OPERATORS = [
+    getattr(operator, name)
+    for name in "add sub mul truediv floordiv mod pow matmul eq ne lt le gt ge iadd imul and_ or_".split()
+]
+
+
+@pytest.fixture
+def torch() -> ModuleType:
+    module: ModuleType = pytest.importorskip("torch")
+    return module
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("combine", OPERATORS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("grad", [False, True])
+def test_an_operator_between_the_two_kinds_says_what_to_do(
+    torch: ModuleType, combine: Callable[[Any, Any], Any], grad: bool
+) -> None:
+    whole = combine.__name__ in ("and_", "or_")
+    ours = pullback.ones(3, dtype=pullback.int64) if whole else pullback.ones(3, requires_grad=grad)
+    theirs = torch.ones(3, dtype=torch.int64) if whole else torch.ones(3, requires_grad=grad)
+    for a, b in ((ours, theirs), (theirs, ours)):
+        with pytest.raises(TypeError, match=r"(?s)found a torch.Tensor of.*pullback.tensor\(x.detach\(\)\)"):
+            combine(a, b)
+    corrected = combine(ours.detach(), pullback.tensor(theirs.detach()))
+    assert np.array_equal(corrected.numpy(), combine(ours.detach().numpy(), theirs.detach().numpy()))
+
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "relu": lambda ours, theirs: pullback.relu(theirs),
+    "a keyword": lambda ours, theirs: pullback.add(ours, other=theirs),
+    "cat": lambda ours, theirs: pullback.cat([ours, theirs]),
+    "stack": lambda ours, theirs: pullback.stack([theirs, ours]),
+    "where": lambda ours, theirs: pullback.where(ours > 0, ours, theirs),
+    "einsum": lambda ours, theirs: pullback.einsum("i,i", ours, theirs),
+    "linear": lambda ours, theirs: pullback.nn.Linear(3, 2)(theirs),
+    "a method": lambda ours, theirs: ours.maximum(theirs),
+    "in-place": lambda ours, theirs: ours.clone().mul_(theirs),
+    "copy_": lambda ours, theirs: ours.clone().copy_(theirs),
+    "written to": lambda ours, theirs: operator.setitem(ours.clone(), slice(None), theirs),
+    "the gradient": lambda ours, theirs: setattr(ours.clone(), "grad", theirs),
+    "backward": lambda ours, theirs: ours.clone().requires_grad_().mul(2).backward(theirs),
+    "NumPy": np.add,
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_tensor_of_torch_among_the_arguments_of_ours(torch: ModuleType, call: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"found a torch.Tensor of float32\[3\].\n  What to do: give its values"):
+        call(pullback.ones(3), torch.ones(3))
+    call(pullback.ones(3), pullback.tensor(torch.ones(3)))
+
+
+@pytest.mark.torch
+def test_a_tensor_of_ours_among_the_arguments_of_torch(torch: ModuleType) -> None:
+    x = pullback.ones(3)
+    for call in (torch.relu, torch.nn.Linear(3, 2), lambda a: torch.stack([a, a]), lambda a: torch.ones(3)[a]):
+        with pytest.raises(TypeError, match=r"(?s)found a Tensor of pullback.*pullback.bridge.torch.function"):
+            call(x)
+    bridge = pytest.importorskip("pullback.bridge.torch")
+    x.requires_grad_()
+    y = bridge.function(torch.relu)(x)
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.torch
+@pytest.mark.filterwarnings("ignore:Input #0 requires gradient:UserWarning")  # torch knows no dtype of ours
+def test_torchs_own_gradcheck_is_told_apart(torch: ModuleType) -> None:
+    with pytest.raises(TypeError, match=r"found torch.strided of the real torch.\n.*pullback.autograd.gradcheck"):
+        torch.autograd.gradcheck(lambda x: x * 2, pullback.ones(3, dtype=pullback.float64, requires_grad=True))
+    assert pullback.autograd.gradcheck(lambda x: x * 2, pullback.ones(3, dtype=pullback.float64, requires_grad=True))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("make", [pullback.tensor, pullback.as_tensor, pullback.asarray], ids=lambda f: f.__name__)
+def test_what_is_made_of_a_tensor_of_torch(torch: ModuleType, make: Callable[[Any], Any]) -> None:
+    narrow = torch.arange(6).reshape(2, 3).to(torch.bfloat16).T
+    found = make(narrow)
+    assert found.dtype is pullback.bfloat16
+    assert found.tolist() == narrow.tolist()
+    assert make(torch.tensor(1.5).bfloat16()).item() == 1.5
+    turned = torch.tensor([1 + 2j, 3 - 1j]).conj()
+    assert make(turned).tolist() == [1 - 2j, 3 + 1j]
+    assert make(turned.imag).tolist() == [-2.0, 1.0]
+    assert make(torch.ones(2, dtype=torch.bool)).tolist() == [True, True]
+    with pytest.raises(RuntimeError, match=r"(?s)gradient of another library's tensor would be lost.*x.detach\(\)"):
+        make(torch.ones(2, requires_grad=True))
+    assert make(torch.ones(2, requires_grad=True).detach()).tolist() == [1.0, 1.0]
+
+
+@pytest.mark.torch
+def test_what_is_made_of_a_list_of_tensors_of_torch(torch: ModuleType) -> None:
+    t = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    assert pullback.tensor([t[0], t[1]]).dtype is pullback.float64
+    assert pullback.tensor([[t[0], t[1]], [t[1], t[0]]]).tolist() == [[1.0, 2.0], [2.0, 1.0]]
+    assert pullback.tensor([t, 2 * t]).tolist() == [[1.0, 2.0], [2.0, 4.0]]
+
+
+@pytest.mark.torch
+def test_memory_is_shared_where_it_says_so(torch: ModuleType) -> None:
+    theirs = torch.zeros(3, dtype=torch.bfloat16)
+    shared, copied = pullback.as_tensor(theirs), pullback.tensor(theirs)
+    theirs[0] = 7
+    assert shared.tolist() == [7.0, 0.0, 0.0]
+    assert copied.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("combine", [operator.add, operator.matmul, operator.eq, operator.lt], ids=lambda f: f.__name__)
+def test_beside_jax(combine: Callable[[Any, Any], Any]) -> None:
+    jnp = pytest.importorskip("jax.numpy")
+    ours, theirs = pullback.ones(3, requires_grad=True), jnp.ones(3)
+    for a, b in ((ours, theirs), (theirs, ours)):
+        with pytest.raises(TypeError, match=r"(?s)found a jax.Array of float32\[3\].*pullback.tensor\(x\)"):
+            combine(a, b)
+    combine(ours, pullback.tensor(theirs))
+    narrow = pullback.tensor(theirs.astype("bfloat16"))
+    assert narrow.dtype is pullback.bfloat16
+
+
+def test_beside_pandas() -> None:
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([1.0, 2.0, 3.0])
+    assert pullback.tensor(series).dtype is pullback.float64
+    x = pullback.ones(3, dtype=pullback.float64, requires_grad=True)
+    for mixed in (lambda: x * series, lambda: series * x):
+        with pytest.raises(RuntimeError, match=r"pullback.tensor\(other.to_numpy\(\)\)"):
+            mixed()
+    (x * pullback.tensor(series.to_numpy())).sum().backward()
+    assert x.grad.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_beside_xarray() -> None:
+    xarray = pytest.importorskip("xarray")
+    table = xarray.DataArray([1.0, 2.0, 3.0])
+    assert pullback.tensor(table).tolist() == [1.0, 2.0, 3.0]
+    x = pullback.ones(3, dtype=pullback.float64, requires_grad=True)
+    (x * table + table * x).data.sum().backward()
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]
+
+
+class Interface:
+    """An object with the array interface alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array, self.__array_interface__ = array, array.__array_interface__
+
+
+class Exported:
+    """An object with DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self.array.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class Converted:
+    """An object with `__array__` alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return self.array
+
+
+@pytest.mark.parametrize("kind", [Interface, Exported, Converted])
+@pytest.mark.parametrize("make", [pullback.tensor, pullback.as_tensor], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "c16"])
+def test_each_protocol_of_arrays_is_taken(kind: Any, make: Callable[[Any], Any], dtype: str) -> None:
+    array = np.arange(6).reshape(2, 3).T.astype(dtype)
+    found = make(kind(array))
+    assert found.dtype.numpy == array.dtype
+    assert np.array_equal(found.numpy(), array)
