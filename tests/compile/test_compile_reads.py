@@ -25,6 +25,7 @@ import threading
 import time
 import traceback
 import types
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -996,6 +997,140 @@ def test_a_write_to_what_is_outside_is_an_error_and_undone(write: Any, directly:
     with pytest.raises(TraceError, match="was changed while the function was traced"):
         compiled(fn if directly else Net())(ones())
     assert _state() == before
+
+
+def _held_by_a_class(t: Tensor) -> Any:
+    class Own:
+        weight = t
+
+    return Own
+
+
+def transposes(own: Any, x: Tensor) -> None:
+    own.weight.t_()
+
+
+def adds(own: Any, x: Tensor) -> None:
+    own.weight.add_(1)
+
+
+def copies(own: Any, x: Tensor) -> None:
+    own.weight.copy_(x)
+
+
+def sets_data(own: Any, x: Tensor) -> None:
+    own.weight.data = own.weight.data * 2
+
+
+def requires_grad(own: Any, x: Tensor) -> None:
+    own.weight.requires_grad_()
+
+
+def sets_grad(own: Any, x: Tensor) -> None:
+    own.weight.grad = pullback.ones(2, 2)
+
+
+def sets_an_attribute(own: Any, x: Tensor) -> None:
+    own.weight.scale = 2
+
+
+@pytest.mark.parametrize(
+    "write",
+    [transposes, adds, copies, sets_data, requires_grad, sets_grad, sets_an_attribute],
+    ids=lambda write: write.__name__,
+)
+def test_a_write_to_a_tensor_of_a_class_is_an_error_and_undone(write: Any) -> None:
+    t = pullback.arange(4.0).view(2, 2).clone()
+    own = _held_by_a_class(t)
+
+    def fn(x: Tensor) -> Tensor:
+        write(own, x)
+        return x * own.weight
+
+    with pytest.raises(TraceError, match=r"(own\.weight was changed|is written to, and its memory)(.|\n)*What to do"):
+        compiled(fn)(pullback.ones(2, 2))
+    assert type(t) is Tensor
+    assert (t.tolist(), t.requires_grad, t.grad, vars(t)) == ([[0, 1], [2, 3]], False, None, {})
+    assert t.is_contiguous()
+
+
+def test_a_write_to_an_argument_that_is_also_that_of_a_class_is_an_error() -> None:
+    t = ones()
+    own = _held_by_a_class(t)
+
+    def fn(x: Tensor) -> Tensor:
+        x.add_(1)
+        return x * own.weight
+
+    with pytest.raises(TraceError, match="is also read from a class or a module"):
+        compiled(fn)(t)
+    assert t.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t: t.sum().item(),
+        lambda t: 2 if t.sum() > 3 else 5,
+        lambda t: float(t.numpy()[0]),
+        lambda t: len(repr(t)),
+        lambda t: t._version,
+        lambda t: 2 if t.grad is None else 5,
+        lambda t: getattr(t, "scale", 2),
+        lambda t: t.shape[0],
+        lambda t: t.stride(0),
+    ],
+)
+def test_what_is_read_of_a_tensor_of_a_class_is_read_in_each_call(read: Any) -> None:
+    t: Any = ones()
+    own = _held_by_a_class(t)
+
+    def fn(x: Tensor) -> Any:
+        return x * read(own.weight)
+
+    fast = compiled(fn)
+    for change in (
+        lambda: None,
+        lambda: t.mul_(1000),
+        lambda: t.numpy().__setitem__(0, 7),
+        lambda: setattr(t, "grad", ones()),
+        lambda: setattr(t, "scale", 3),
+        lambda: t.resize_(6),
+        lambda: setattr(t, "data", pullback.ones(5, 2)[:, 0]),
+    ):
+        change()
+        assert fast(ones()).tolist() == fn(ones()).tolist()
+
+
+@pytest.mark.parametrize("weak", [False, True])
+@pytest.mark.parametrize("module", [False, True])
+def test_tensors_and_modules_are_found_by_identity(weak: bool, module: bool) -> None:
+    key: Any = nn.Linear(2, 2) if module else ones()
+    weight = key.bias if module else key
+    table: Any = (weakref.WeakKeyDictionary if weak else dict)([(key, 2.0)])
+    members = (weakref.WeakSet if weak else set)([key])
+    ref = weakref.ref(key)
+
+    def fn(x: Tensor) -> Tensor:
+        scale = table.get(key, 5.0) * (2 if key in members else 5) * (2 if ref() is key else 5)
+        return x * scale + weight * 0
+
+    assert compiled(fn)(ones()).tolist() == [8, 8]
+    if weak and not module:  # a tensor is not set again as a weak key
+        return
+    table[key] = 3.0
+    assert compiled(fn)(ones()).tolist() == [12, 12]
+
+
+def test_a_key_that_is_replaced_is_seen() -> None:
+    a, b = ones(), ones() * 2
+    table = {a: 1.0, b: 2.0}
+    fast = compiled(lambda x: x * sum(k.sum() * v for k, v in table.items()))
+    assert fast(ones()).tolist() == [10, 10]
+    table[a] = table.pop(a) * 2
+    assert fast(ones()).tolist() == [12, 12]
+    table[ones() * 3] = table.pop(b)
+    assert fast(ones()).tolist() == [16, 16]
 
 
 # -- later derivatives -------------------------------------------------------------------------------------------------

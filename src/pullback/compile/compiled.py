@@ -232,9 +232,11 @@ class Compiled:
     def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
         for (i, _), line in zip(entry.traced.written, entry.traced.lines, strict=True):
             requires = (recorded and inputs[i]._requires_grad) or isinstance(inputs[i], Lifted)
-            if requires or i in entry.read:
+            twice = entry.environment.is_read_in_place(inputs[i])
+            if requires or twice or i in entry.read:
                 name = entry.environment.label(inputs[i]) or "an argument"
                 why = "requires grad" if requires else "is needed as it was by backward"
+                why = "is also read from a class or a module" if twice else why
                 raise TraceError(
                     f"compile: {name} (shape {list(inputs[i].shape)}) is written to in place, but {why}\n{line}"
                     "  What to do: use the operation without the underscore and return its result, and write that to "

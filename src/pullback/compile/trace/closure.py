@@ -88,6 +88,10 @@ class Environment:
         """The function's own name for an object that it reaches; "" if it does not reach it."""
         return as_written(self._labels.get(id(value), ""))
 
+    def is_read_in_place(self, value: Any) -> bool:
+        """Whether it is found in a class or a module, where a trace puts nothing in place of it."""
+        return id(value) in self._in_place
+
     def reached(self) -> list[Any]:
         """The functions, objects and containers that can be reached."""
         return self._kept
@@ -97,12 +101,22 @@ class Environment:
     def _scan(self, value: Any, depth: int, label: str) -> bool:
         """Whether what a trace replaces can be reached from a value: tensors, which are noted, and iterators."""
         if isinstance(value, Tensor):
-            if self._replaceable and not any(t is value for t in self.tensors):
+            known = any(t is value for t in self.tensors)
+            if self._replaceable and not known:
                 self.tensors.append(value)
                 self._labels[id(value)] = label
+            elif not self._replaceable and id(value) not in self._in_place:
+                self._in_place.add(id(value))
+                if not known:
+                    self._kept.append(value)
+                    self._labels[id(value)] = label
+                    self.guards.add(value)
             return self._replaceable
         if _is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_private(value):
             return self._holds.get(id(value), False)
+        if self._replaceable and isinstance(value, type):
+            self._fixed.append((value, label))
+            return False
         self._holds[id(value)] = False  # while it is being scanned: a reference back to it adds nothing
         self._kept.append(value)
         if not self._replaceable:
@@ -154,6 +168,8 @@ class Environment:
             for key, part in (contents(value) or {}).items():
                 if isinstance(value, set):
                     key, part = "", key
+                elif isinstance(key, (Tensor, tuple, weakref.ref)) or is_object(key):
+                    yield f"a key of {label}", key
                 yield form.format(label, key), part
             if isinstance(value, CONTAINERS) and hasattr(value, "__dict__"):
                 yield label, vars(value)
@@ -265,6 +281,9 @@ class Environment:
             return type(value)(*map(again, value))
         if isinstance(value, (tuple, frozenset)):
             return type(value)(map(again, value))
+        if isinstance(value, weakref.ref):
+            target = value()
+            return value if target is None else weakref.ref(again(target))
         if isinstance(value, functools._lru_cache_wrapper) and self._holds[id(value)]:
             raise TraceError(
                 f"compile: {self.label(value)}() keeps what it gave (functools.cache) and is made of tensors: what is "
@@ -278,7 +297,7 @@ class Environment:
         if isinstance(value, dict):
             found = copy.copy(value)  # of any class of dict
             dict.clear(found)
-            dict.update(found, {key: again(part) for key, part in held.items()})
+            dict.update(found, {again(key): again(part) for key, part in held.items()})
             return found
         if isinstance(value, set):
             return type(value)(map(again, held))
@@ -286,8 +305,6 @@ class Environment:
             return type(value)(map(again, held.values()), value.maxlen)
         if isinstance(value, list):
             return type(value)(map(again, held.values()))
-        if isinstance(value, weakref.ref):
-            return value
         if not is_object(value):  # an array, bytes
             return self._frozen_copy(value, held) if frozen else value
         kind: Any = type(value)

@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.tensor import Tensor
+
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 """What is part of a program by its value."""
 CONTAINERS = (dict, list, set, collections.deque)
@@ -32,6 +34,8 @@ def contents(holder: Any) -> dict[Any, Any] | None:
     """What an object holds, by key, place or name; None if it is not known what it holds."""
     if isinstance(holder, types.CellType):
         return {"": content(holder)}
+    if isinstance(holder, Tensor):
+        return _of_tensor(holder)
     if isinstance(holder, dict):
         return dict(dict.items(holder))
     if isinstance(holder, (list, collections.deque)):
@@ -57,9 +61,31 @@ def contents(holder: Any) -> dict[Any, Any] | None:
     return None
 
 
+def _of_tensor(t: Tensor) -> dict[Any, Any]:
+    """What a tensor holds that a trace puts no other tensor in place of."""
+    array, version, memory = t._data, t._version_of, None
+    if isinstance(array, np.ndarray):
+        memory = array.tobytes()
+    counted = (version and version.n, t._requires_grad, getattr(array, "shape", None), getattr(array, "strides", None))
+    held = {"": memory, ".": repr(counted), ".data": array, ".class": type(t), ".edge": t._edge, ".grad": t._grad}
+    return {**held, **vars(t)}
+
+
+def _restore_tensor(t: Any, before: dict[Any, Any]) -> None:
+    t.__class__ = before[".class"]
+    t._data, t._edge, t._grad = before[".data"], before[".edge"], before[".grad"]
+    t._requires_grad = ", True, " in before["."]
+    if before[""] is not None and t._data.tobytes() != before[""]:
+        np.copyto(t._data, np.frombuffer(before[""], t._data.dtype).reshape(t._data.shape))
+    vars(t).clear()
+    vars(t).update({name: value for name, value in before.items() if name and name[0] != "."})
+
+
 def restore(holder: Any, before: dict[Any, Any]) -> None:
     """Have it hold what it held before."""
-    if isinstance(holder, types.CellType):
+    if isinstance(holder, Tensor):
+        _restore_tensor(holder, before)
+    elif isinstance(holder, types.CellType):
         holder.cell_contents = before[""]
     elif isinstance(holder, (dict, set)):
         holder.clear()
@@ -185,7 +211,11 @@ def same_contents(before: dict[Any, Any], now: dict[Any, Any] | None) -> bool:
     if now is None or len(before) != len(now):
         return False
     pairs = zip(before.items(), now.items(), strict=True)
-    return all((k is n or k == n) and (a is b or equal(a, b)) for (k, a), (n, b) in pairs)
+    return all((k is n or _same_key(k, n)) and (a is b or equal(a, b)) for (k, a), (n, b) in pairs)
+
+
+def _same_key(a: Any, b: Any) -> bool:
+    return bool(not isinstance(a, Tensor) and not isinstance(b, Tensor) and a == b)
 
 
 class Guards:
@@ -292,7 +322,8 @@ class _Comparison:
         elif type(holder) in (dict, collections.OrderedDict):
             self._keyed(at, holder, len(holder))
             if len(holder) > 1:
-                self.add(f"[*{at}] != {self.name([*holder])}")
+                known = all(isinstance(key, PLAIN) for key in holder)
+                self.add(f"[*{at}] != {self.name([*holder])}" if known else f"[*map(id, {at})] != {[*map(id, holder)]}")
         elif type(holder) is set:
             values = [*holder]
             self.add(f"[*map(id, {at})] != {[*map(id, values)]}") if values else self._empty.append(at)
@@ -301,7 +332,7 @@ class _Comparison:
             self._keyed(at, dict(enumerate(holder)), len(holder))
         elif isinstance(holder, types.FunctionType):
             self.add(*(f"{at}.{name} is not {self.name(getattr(holder, name))}" for name in OF_FUNCTIONS))
-        elif isinstance(holder, CONTAINERS) or holds_bytes(holder):
+        elif isinstance(holder, (*CONTAINERS, Tensor)) or holds_bytes(holder):
             return False
         elif (is_object(holder) or isinstance(holder, threading.local)) and (
             hasattr(holder, "__dict__") and not any(_slots(holder))

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...diagnose.places import formatted
 from ...interpreters.traced import TraceError
+from ...tensor.tensor import Tensor
 from .closure import Consumed, Environment, as_written, is_compiled, names_of
 from .holders import contents, equal, is_object, restore
 
@@ -77,7 +78,7 @@ class _Place:
     def _named(self, name: Any) -> str:
         if self.names is not None:
             return str(name)
-        if isinstance(self.holder, (types.CellType, np.ndarray, set, bytearray)) or name == "":
+        if isinstance(self.holder, (types.CellType, np.ndarray, set, bytearray, Tensor)) or name == "":
             return self.label
         attribute = is_object(self.holder) and not isinstance(self.holder, (dict, list, tuple))
         return f"{self.label}.{name}" if attribute or isinstance(self.holder, type) else f"{self.label}[{name!r}]"
