@@ -71,6 +71,7 @@ def _refuse_arrays(node: FunctionNode, given: Sequence[Any]) -> None:
                     do="return pullback.from_numpy(array)",
                 )
             )
+        errors.refuse_foreign(f"{node._forward_cls.__name__}.forward", (o,))
 
 
 def is_among(t: Any, others: Sequence[Any]) -> bool:

@@ -97,6 +97,7 @@ def of_levels(*tensors: Sequence[Any]) -> bool:
 
 def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> list[tuple[Edge, Any]]:
     """Pair each output's edge with its gradient, checked."""
+    errors.notice_foreign_functions()
     if len(tensors) != len(grads):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     checked = [root_gradient(i, t, g) for i, (t, g) in enumerate(zip(tensors, grads, strict=True))]

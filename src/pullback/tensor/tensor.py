@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..advice import keeping_gradient
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
 from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_write
@@ -413,7 +412,7 @@ class Tensor(Methods):
                 raise cannot_convert("a NumPy array", _INSIDE, "gradient")
             raise RuntimeError(
                 "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost.\n"
-                f"{keeping_gradient()}"
+                f"{errors.keeping_gradient()}"
             )
         return np.array(self._data, dtype=dtype, copy=copy)
 
@@ -528,7 +527,7 @@ def _warn_of_number() -> None:
     if not _warned_of_number:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-            f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
+            f"Consider using tensor.detach() first.\n{errors.keeping_gradient(number=True)}",
             stacklevel=4,
         )
         _warned_of_number = True

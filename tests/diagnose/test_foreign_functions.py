@@ -1,0 +1,81 @@
+"""A `Function` of PyTorch's own that our tensors went through is noticed: its backward is never called."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback
+
+pytestmark = pytest.mark.torch
+pytest.importorskip("torch")
+
+SEED = """
+import pullback as torch
+{imported}
+
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 10 * g
+
+x = torch.ones(2, requires_grad=True)
+{lines}
+print(x.grad.tolist())
+"""
+BACKWARD = "Twice.apply(x).sum().backward()"
+GRAD = "x.grad = torch.autograd.grad(Twice.apply(x).sum(), x)[0]"
+
+
+def run(tmp_path: Path, imported: str, lines: str = BACKWARD) -> tuple[str, str]:
+    path = tmp_path / "program.py"
+    path.write_text(SEED.format(imported=imported, lines=lines), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "always::UserWarning", path], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize("lines", [BACKWARD, GRAD])
+def test_it_is_told_at_the_first_pass_and_the_correction_works(tmp_path: Path, lines: str) -> None:
+    out, told = run(tmp_path, "from torch.autograd import Function", lines)
+    assert out == "[2.0, 2.0]"
+    assert "UserWarning: __main__.Twice: expected a class derived from pullback.autograd.Function" in told
+    assert "program.py:" in told
+    correction = told.partition("write `")[2].partition("`")[0]
+    assert run(tmp_path, correction, lines) == ("[10.0, 10.0]", "")
+
+
+def test_it_is_told_once(tmp_path: Path) -> None:
+    _, told = run(tmp_path, "from torch.autograd import Function", f"{BACKWARD}\n{BACKWARD}")
+    assert told.count("What to do") == 1
+
+
+def test_who_uses_both_libraries_is_told_nothing(tmp_path: Path) -> None:
+    imported = "import torch as host\nfrom torch.autograd import Function as Theirs\nclass T(Theirs): pass\n"
+    _, told = run(tmp_path, imported + "from pullback.autograd import Function")
+    assert told == ""
+
+
+def test_a_tensor_of_pytorch_is_no_output_of_ours() -> None:
+    import torch
+
+    class Theirs(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):  # type: ignore[no-untyped-def]
+            return torch.from_numpy(x.numpy()) * 2
+
+        @staticmethod
+        def backward(ctx, g):  # type: ignore[no-untyped-def]
+            return 2 * g
+
+    with pytest.raises(TypeError, match=r"Theirs.forward\(\): .*found a torch.Tensor of float32\[2\]"):
+        Theirs.apply(pullback.ones(2, requires_grad=True))
