@@ -507,7 +507,11 @@ IN_VMAP = "inside of a transform, where there is no sparse "
             TypeError,
             "inside of a transform(?s:.*)make the plan outside",
         ),
-        (lambda x, p: func.vmap(sparse.sparse_jacobian(lambda x: x * x, p))(x[None]), TypeError, IN_VMAP + "matrix.*plan"),
+        (
+            lambda x, p: func.vmap(sparse.sparse_jacobian(lambda x: x * x, p))(x[None]),
+            TypeError,
+            IN_VMAP + "matrix.*for each element",
+        ),
         (
             lambda x, p: func.vmap(sparse.sparse_jacobian(lambda x: x * x, p, format="tensor"))(x[None]),
             TypeError,
