@@ -56,6 +56,7 @@ ALLOWED = {
     "ops/make/from_data.py:scalar_tensor": _NUMBER,
     "ops/make/from_data.py:frombuffer": "a buffer, which is asked for",
     "ops/make/from_data.py:__init__": "the conversions of tensor(), after payloads are taken out",
+    "ops/make/from_data.py:_by_dlpack": "the conversions of tensor(), after payloads are taken out",
     "ops/make/from_data.py:_by_interface": "the conversions of tensor(), after payloads are taken out",
     "ops/make/from_data.py:": "the conversions of tensor(), after payloads are taken out",
     "ops/make/from_data.py:_by_dlpack": "the conversions of tensor(), after payloads are taken out",

@@ -62,14 +62,18 @@ class Watch:
         error: type[Exception],
     ) -> None:
         self._depends_on, self._setting_of = depends_on, setting_of
-        self._began, self._seen, self._error = began, set(known), error
-        self._ours: dict[types.CodeType, bool] = {}
+        self._began, self._error = began, error
+        # By identity, for the hash of code reads all of it. The code is held, so that no other takes its place.
+        self._known: dict[int, types.CodeType] = {id(code): code for code in known}
+        self._met: dict[int, types.CodeType] = {}
+        self._ours: dict[int, tuple[bool, types.CodeType]] = {}
         self._calling: Any = None  # the function in C that was called last, until something else happens
         self.problem: Exception | None = None
 
     def __enter__(self) -> Watch:
         self._before = cast(Any, sys.getprofile())
-        if self._before is not None and not callable(self._before):
+        self._as_well = self._before if callable(self._before) else None
+        if self._before is not None and self._as_well is None:
             self._before.disable()
         self._outside = cast(Any, sys._getframe(1))
         sys.setprofile(self._see)
@@ -78,38 +82,46 @@ class Watch:
     def __exit__(self, *exc: object) -> None:
         sys.setprofile(None)
         self._outside = None  # with all that its variables hold
-        if callable(self._before):
-            sys.setprofile(self._before)
+        if self._as_well is not None:
+            sys.setprofile(self._as_well)
         elif self._before is not None:
             self._before.enable()
 
     def _see(self, frame: types.FrameType, event: str, arg: Any) -> None:
-        if callable(self._before):
-            self._before(frame, event, arg)
-        code = frame.f_code
-        calling, self._calling = self._calling, arg if event == "c_call" else None
+        if self._as_well is not None:
+            self._as_well(frame, event, arg)
         if event == "c_call":
-            if not self._is_ours(code, frame):
+            if not self._is_ours(frame):
                 why = self._depends_on(arg)
                 if why:
                     self._refuse(frame, arg, why)
-        elif event == "call" and calling is hash and code.co_name == "__hash__" and is_ours(frame):
-            self._refuse(frame.f_back, hash, "where an object lies in memory")
-        elif event == "call" and (why := self._setting_of(frame)) and frame.f_back is not None:
-            self._refuse(frame.f_back, frame.f_globals[code.co_name], why)
-        elif event == "call" and code not in self._seen:
-            self._seen.add(code)
-            if not self._is_ours(code, frame) and not is_python(code) and not self._is_imported(frame):
-                self._began(frame)
+        elif event == "call":
+            if self._calling is hash and frame.f_code.co_name == "__hash__" and is_ours(frame):
+                self._refuse(frame.f_back, hash, "where an object lies in memory")
+            if id(frame.f_code) not in self._met:
+                self._meet(frame)
+        self._calling = arg if event == "c_call" else None
 
-    def _is_ours(self, code: types.CodeType, frame: types.FrameType) -> bool:
-        """Whether code belongs to this library, or to what it computes with."""
-        found = self._ours.get(code)
+    def _meet(self, frame: types.FrameType) -> None:
+        """Look at the frame of code that runs for the first time."""
+        code = frame.f_code
+        if (why := self._setting_of(frame)) and frame.f_back is not None:
+            self._refuse(frame.f_back, frame.f_globals[code.co_name], why)
+            return
+        self._met[id(code)] = code
+        looked_at = id(code) in self._known or self._is_ours(frame) or is_python(code)
+        if not looked_at and not self._is_imported(frame):
+            self._began(frame)
+
+    def _is_ours(self, frame: types.FrameType) -> bool:
+        """Whether the code of a frame belongs to this library, or to what it computes with."""
+        code = frame.f_code
+        found = self._ours.get(id(code))
         if found is None:
             root = str(frame.f_globals.get("__name__")).partition(".")[0]
             python = code.co_filename.startswith("<frozen importlib") or root.startswith("namedtuple_")
-            found = self._ours[code] = is_ours(frame) or root in _COMPUTES or python
-        return found
+            found = self._ours[id(code)] = is_ours(frame) or root in _COMPUTES or python, code
+        return found[0]
 
     def _is_imported(self, frame: Any) -> bool:
         """Whether a frame runs because a module is imported, which happens once in any case."""
@@ -124,7 +136,7 @@ class Watch:
         at = frame
         while at.f_back is not None and (is_python(at.f_code) or any(p in at.f_code.co_filename for p in _PASSED)):
             at = at.f_back
-        if self._is_ours(at.f_code, at) or self._is_imported(frame):  # it asked on its own account
+        if self._is_ours(at) or self._is_imported(frame):  # it asked on its own account
             return
         if name in _ON_THE_WAY and at is not frame:
             return

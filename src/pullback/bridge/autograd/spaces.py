@@ -293,8 +293,8 @@ def boxed_vector(value: Any, tensor: Tensor) -> Any:
 def one_pass() -> Iterator[None]:
     """A backward pass, which has a table of its own."""
     before = _thread.waiting
-    _thread.waiting = {}
     try:
+        _thread.waiting = {}
         yield
     finally:
         _thread.waiting = before

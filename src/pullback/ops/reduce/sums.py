@@ -118,7 +118,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     count, wanted = _count(input.shape, dim), accumulator(input, dtype)
     total = _total(input, dim, keepdim, summing(wanted))
     found = np.true_divide(total, total.dtype.type(count))
-    return found.astype(wanted, copy=False)
+    return found if found.dtype == wanted else found.astype(wanted)
 
 
 def _nansum_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
