@@ -67,12 +67,13 @@ METHODS: dict[str, Any] = {}
 """Tensor's methods from operations, by name, until `enter_methods` (`tensor_methods.py`) adds them."""
 
 
-def titled(call: Callable[..., Any], title: str, **saved: Any) -> Callable[..., Any]:
+def titled(call: Callable[..., Any], title: str, contiguous: bool = False, **saved: Any) -> Callable[..., Any]:
     """The operation `call` with nodes under another name of torch's: for composites of this one operation.
 
-    saved: values that torch's node has as ``_saved_...`` and the name implies.
+    contiguous: its results lie in memory in the order of their elements. saved: values that torch's node has as
+    ``_saved_...`` and the name implies.
     """
-    return under_title(call.op, title, **saved)  # type: ignore[attr-defined]
+    return under_title(call.op, title, contiguous, **saved)  # type: ignore[attr-defined]
 
 
 # Writing an entry --------------------------------------------------------------------------------------------

@@ -471,16 +471,16 @@ class Plans(dict[int, Plan]):
         return type(name, bases, {**saved_attributes(op), **constants, **named})
 
 
-def under_title(op: Op, title: str, **saved: Any) -> Callable[..., Any]:
+def under_title(op: Op, title: str, contiguous: bool = False, **saved: Any) -> Callable[..., Any]:
     """A function that calls an entry, with nodes of another name: for an operation that is this one under a title.
 
     saved: values that torch's node of that name has as ``_saved_...`` and the name implies.
     """
-    key = (title, *saved.items())
+    key = (title, contiguous, *saved.items())
     if key not in op.copies:
         assert op.made is not None
         other = op.copy(title, saved)
-        other.plans = Plans(other)
+        other.plans, other.contiguous = Plans(other), op.contiguous or contiguous
         found = op.copies[key] = errors.called(op.made(other), op.name, elementwise=op.elementwise)
         found.op, found.__name__ = other, op.call.__name__  # type: ignore[attr-defined]
     return op.copies[key]

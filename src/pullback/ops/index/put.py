@@ -224,7 +224,6 @@ def _index_put_(self: Tensor, indices: Any, values: Tensor, accumulate: bool = F
 
 
 @composite(
-    contiguous=True,
     out=False,
     samples=lambda: [
         S(A(2, 3), mask(2, 3), 1.5),
@@ -246,7 +245,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     tensor([1., 0.])
     """
     check_mask("masked_fill", mask)
-    call = titled(where, f"MaskedFillBackward{int(isinstance(value, Tensor))}")
+    call = titled(where, f"MaskedFillBackward{int(isinstance(value, Tensor))}", contiguous=True)
     return call(mask, fitting_number("masked_fill", input, value), input)
 
 
