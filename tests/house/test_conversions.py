@@ -59,7 +59,6 @@ ALLOWED = {
     "ops/make/from_data.py:_by_dlpack": "the conversions of tensor(), after payloads are taken out",
     "ops/make/from_data.py:_by_interface": "the conversions of tensor(), after payloads are taken out",
     "ops/make/from_data.py:": "the conversions of tensor(), after payloads are taken out",
-    "ops/make/from_data.py:_by_dlpack": "the conversions of tensor(), after payloads are taken out",
     "ops/make/of_size.py:_filled": _NUMBER,
     "ops/make/of_size.py:_like": _NUMBER,
     "ops/make/random.py:get_state": "the state of NumPy's generator",
