@@ -385,7 +385,7 @@ def combined(
     src = _cut(src, index)
     if not include_self:
         input = _scatter(input, dim, index, _neutral(reduce, dtype))
-    how = {"reduce": reduce, "include_self": bool(include_self)}
+    how: dict[str, Any] = {"reduce": reduce, "include_self": bool(include_self)}
     if reduce in _HOW:
         return titled(_scatter_combine, title, **how)(input, dim, index, src, reduce)
     if reduce == "sum":
