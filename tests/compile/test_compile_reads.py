@@ -9,15 +9,20 @@ import copy
 import ctypes
 import dataclasses
 import datetime
+import decimal
 import functools
 import gc
+import hashlib
 import importlib
 import io
 import itertools
+import locale
+import logging
 import math
 import mmap
 import operator
 import os
+import queue
 import random
 import re
 import sys
@@ -38,6 +43,7 @@ from pullback import Tensor, nn
 from pullback.compile.backends import c
 from pullback.compile.trace.closure import Environment
 from pullback.interpreters.traced import TraceError
+from pullback.nn import functional as F
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
 compiled = pullback.compile(backend="numpy")
@@ -607,7 +613,111 @@ def environment_variable_by_os() -> Any:
     return lambda x: x * float(os.getenv("OF_A_TEST", "1")), lambda: os.environ.update(OF_A_TEST="5")
 
 
+def context_of_decimal() -> Any:
+    third = decimal.Decimal(3)
+    return lambda x: x * float(1 / third), lambda: setattr(decimal.getcontext(), "prec", 2)
+
+
+def context_of_decimal_of_a_module() -> Any:
+    return lambda x: x * float(decimal.Decimal(1) / 3), lambda: setattr(decimal.getcontext(), "prec", 3)
+
+
+def other_context_of_decimal() -> Any:
+    third = decimal.Decimal(3)
+    return lambda x: x * float(1 / third), lambda: decimal.setcontext(decimal.Context(prec=2))
+
+
+def held_context_of_decimal() -> Any:
+    context = decimal.Context(prec=2)
+    one, third = decimal.Decimal(1), decimal.Decimal(3)
+    return lambda x: x * float(context.divide(one, third)), lambda: setattr(context, "prec", 5)
+
+
+def state_of_a_generator() -> Any:
+    generator = np.random.default_rng(0)
+    return lambda x: x * (generator.bit_generator.state["state"]["state"] % 1000), generator.random
+
+
+def state_of_numpy() -> Any:
+    np.random.seed(0)
+    return lambda x: x * float(np.random.get_state()[2]), np.random.random  # type: ignore[index]
+
+
+def patched_numpy() -> Any:
+    np.of_a_test = 2.0  # type: ignore[attr-defined]
+    return lambda x: x * np.of_a_test, lambda: setattr(np, "of_a_test", 5.0)  # type: ignore[attr-defined]
+
+
+def patched_part_of_numpy() -> Any:
+    np.linalg.of_a_test = 2.0  # type: ignore[attr-defined]
+    return lambda x: x * np.linalg.of_a_test, lambda: setattr(np.linalg, "of_a_test", 5.0)  # type: ignore[attr-defined]
+
+
+def patched_library() -> Any:
+    held = [5.0]
+    F.of_a_test = lambda x: x * 2  # type: ignore[attr-defined]
+    return lambda x: F.of_a_test(x), lambda: setattr(F, "of_a_test", lambda x: x * held[0])  # type: ignore[attr-defined]
+
+
+def closure_of_a_function_put_into_the_library() -> Any:
+    held = [2.0]
+    F.of_a_test = lambda x: x * held[0]  # type: ignore[attr-defined]
+    return lambda x: F.of_a_test(x), lambda: held.__setitem__(0, 5.0)  # type: ignore[attr-defined]
+
+
+def library_by_another_name() -> Any:
+    space: dict[str, Any] = {"__name__": "settings_of_a_test", "np": np, "other": types.SimpleNamespace(pi=5.0)}
+    exec("fn = lambda x: x * np.pi", space)
+    return space["fn"], lambda: space.update(np=space["other"])
+
+
+def level_of_a_logger() -> Any:
+    logger = logging.getLogger("of_a_test")
+    logger.setLevel(logging.ERROR)
+    return lambda x: x * logger.level, lambda: logger.setLevel(logging.CRITICAL)
+
+
+def level_for_all_loggers() -> Any:
+    logger = logging.getLogger("of_a_test")
+    logger.setLevel(logging.ERROR)
+    return lambda x: x * (2 if logger.isEnabledFor(logging.ERROR) else 5), lambda: logging.disable(logging.CRITICAL)
+
+
+def attributes_that_an_object_makes_up() -> Any:
+    held = {"scale": 2.0}
+
+    class Own:
+        def __getattribute__(self, name: str) -> Any:
+            return held[name]
+
+    own = Own()
+    return lambda x: x * own.scale, lambda: held.update(scale=5.0)
+
+
+def object_that_says_it_is_another() -> Any:
+    class Own:
+        scale = 2.0
+        __class__ = dict  # type: ignore[assignment]
+
+    own = Own()
+    return lambda x: x * own.scale, lambda: setattr(own, "scale", 5.0)
+
+
+def weak_proxy() -> Any:
+    held = Settings()
+    proxy = weakref.proxy(held)
+
+    def change() -> None:
+        held.scale = 5.0
+
+    return lambda x: x * proxy.scale, change
+
+
 READS: list[Case] = [
+    *(context_of_decimal, context_of_decimal_of_a_module, other_context_of_decimal, held_context_of_decimal),
+    *(state_of_a_generator, state_of_numpy, patched_numpy, patched_part_of_numpy, patched_library),
+    *(closure_of_a_function_put_into_the_library, library_by_another_name, level_of_a_logger, level_for_all_loggers),
+    *(attributes_that_an_object_makes_up, object_that_says_it_is_another, weak_proxy),
     *(lists_of_lists, key_of_a_dict, number_of_keys, keys_in_another_order, namespace, slots, slots_of_a_dataclass),
     *(class_attribute, class_attribute_by_an_instance, class_attribute_of_a_base, class_attribute_that_shadows),
     *(attribute_that_shadows, method_of_a_class, property_of_a_class, module_attribute, attribute_in_a_module),
@@ -627,9 +737,16 @@ READS: list[Case] = [
 
 
 @pytest.fixture(autouse=True)
-def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for module in (np, np.linalg, F):
+        monkeypatch.setattr(module, "of_a_test", None, raising=False)
+    before = decimal.getcontext()
+    decimal.setcontext(before.copy())
     monkeypatch.setitem(sys.modules, "another_of_a_test", types.ModuleType("another_of_a_test"))
     monkeypatch.setenv("OF_A_TEST", "1")
+    yield
+    decimal.setcontext(before)
+    logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -819,7 +936,41 @@ def earlier_calls(x: Tensor) -> Tensor:
     return x * cached.cache_info().hits
 
 
+HASH = hashlib.sha256()
+SCANNER = re.compile(".").scanner("abc")  # type: ignore[attr-defined]
+WAITING: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+
+def running_hash(x: Tensor) -> Tensor:
+    return x * HASH.digest()[0]
+
+
+def scanner_of_re(x: Tensor) -> Tensor:
+    return x * SCANNER.match().start()
+
+
+def queue_of_threads(x: Tensor) -> Tensor:
+    return x * WAITING.qsize()
+
+
+def the_thread(x: Tensor) -> Tensor:
+    return x * threading.get_ident()
+
+
+def place_in_memory(x: Tensor) -> Tensor:
+    return x * id(SPACE)
+
+
+def the_locale(x: Tensor) -> Tensor:
+    return x * len(locale.getlocale())
+
+
+def signs_of_the_locale(x: Tensor) -> Tensor:
+    return x * len(locale.localeconv())
+
+
 CALLS = [
+    *(running_hash, scanner_of_re, queue_of_threads, the_thread, place_in_memory, the_locale, signs_of_the_locale),
     *(next_by_its_method, folder, size_of_a_file, whether_there_is_a_file, limit_of_the_interpreter, who_calls),
     *(name_of_the_thread, settings_of_numpy, settings_of_the_library, the_seed, loads_a_file, earlier_calls),
     *(draws_of_python, choice_of_python, draws_of_a_new_generator, clock, other_clock, date, next_of_an_outer_iterator),

@@ -27,7 +27,7 @@ from .in_words import explained
 from .num_threads import get_num_threads
 from .signature import Entry, Options
 from .trace.closure import Environment
-from .trace.holders import constant
+from .trace.holders import constant, is_a
 from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, setting_of
 from .trace.tracing import Argument, NotTracedError
@@ -184,12 +184,12 @@ class Compiled:
 
     def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | None:
         """Trace the function. None if the original must run."""
-        others = [v for v in leaves((args, kwargs)) if not isinstance(v, Tensor)]
+        others = [v for v in leaves((args, kwargs)) if not is_a(v, Tensor)]
         environment = Environment([self.traced_function, *others])
         place = {id(t): i for i, t in enumerate(tensors)}
         outside = [t for t in environment.tensors if id(t) not in place]
         # without the tensors of this call: the entry must not keep them alive
-        flat = [Argument(place[id(v)]) if isinstance(v, Tensor) else v for v in leaves((args, kwargs))]
+        flat = [Argument(place[id(v)]) if is_a(v, Tensor) else v for v in leaves((args, kwargs))]
         model = rebuild((args, kwargs), iter(flat))
         places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]
 
@@ -278,7 +278,8 @@ _array = np.ndarray
 
 def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
     """An argument's part of the signature. Its tensors are collected on the way."""
-    if type(value) in PLAIN:
+    kind = type(value)
+    if kind in PLAIN:
         known = seen.get(id(value))
         if known is not None:
             return known
@@ -287,13 +288,13 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         data = value._data
         if type(data) is not _array or value._version_of is INFERENCE:
             raise _NotPlain
-        return (type(value), data.dtype, data.shape, value._requires_grad)
-    if isinstance(value, Tensor):
+        return (kind, data.dtype, data.shape, value._requires_grad)
+    if issubclass(kind, Tensor):
         raise _NotPlain
-    if isinstance(value, (tuple, list)):
-        return (type(value), *[_key(v, tensors, seen) for v in value])
-    if isinstance(value, dict):
-        return (type(value), *[(k, _key(v, tensors, seen)) for k, v in value.items()])
+    if issubclass(kind, (tuple, list)):
+        return (kind, *[_key(v, tensors, seen) for v in value])
+    if issubclass(kind, dict):
+        return (kind, *[(k, _key(v, tensors, seen)) for k, v in value.items()])
     return constant(value)
 
 
@@ -325,7 +326,7 @@ def _called(
         )
 
     def change(leaf: Any) -> Any:
-        if isinstance(leaf, Tensor):
+        if is_a(leaf, Tensor):
             return replace.get(id(leaf), leaf)
         return environment.replaced(leaf, replace, made, frozen)
 
@@ -340,7 +341,10 @@ def _called(
         environment.visit(frame)
         state.note_reached()
 
-    watch = Watch(began, environment.codes, depends_on, setting_of, TraceError)
+    def why(function: Any) -> str:
+        return depends_on(function) or environment.hidden_state(getattr(function, "__self__", None))
+
+    watch = Watch(began, environment.codes, why, setting_of, TraceError)
     first: TraceError | None = None
     result = None
     try:
@@ -367,7 +371,7 @@ def _parameters(fn: Any) -> tuple[str, ...]:
 
 
 def _not_static(args: Any, kwargs: Any) -> TraceError:
-    found = next((v for v in leaves((args, kwargs)) if not isinstance(v, Tensor) and not _hashable(v)), None)
+    found = next((v for v in leaves((args, kwargs)) if not is_a(v, Tensor) and not _hashable(v)), None)
     return TraceError(
         errors.message(
             "compile",

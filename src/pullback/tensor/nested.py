@@ -44,10 +44,11 @@ def leaves(tree: Any) -> Iterator[Any]:
     >>> list(leaves({"a": 1, "b": [2, (3,)]}))
     [1, 2, 3]
     """
-    if isinstance(tree, dict):
+    kind = type(tree)  # a value is not asked for its class, it may answer as it likes
+    if issubclass(kind, dict):
         for value in tree.values():
             yield from leaves(value)
-    elif isinstance(tree, (list, tuple)):
+    elif issubclass(kind, (list, tuple)):
         for value in tree:
             yield from leaves(value)
     else:
@@ -60,15 +61,16 @@ def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
     >>> rebuild({"a": 1, "b": [2, (3,)]}, iter("xyz"))
     {'a': 'x', 'b': ['y', ('z',)]}
     """
-    if isinstance(tree, dict):
+    kind = type(tree)
+    if issubclass(kind, dict):
         made = copy.copy(tree)  # of the same class of dict
         for key, value in tree.items():
             made[key] = rebuild(value, flat)
         return made
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
-        return type(tree)(*(rebuild(value, flat) for value in tree))
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(rebuild(value, flat) for value in tree)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return kind(*(rebuild(value, flat) for value in tree))
+    if issubclass(kind, (list, tuple)):
+        return kind(rebuild(value, flat) for value in tree)
     return next(flat)
 
 

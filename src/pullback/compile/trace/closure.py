@@ -10,10 +10,13 @@ as long as it is unchanged (`holders.py`).
 from __future__ import annotations
 
 import builtins
+import contextlib
 import copy
 import functools
 import gc
+import operator
 import re
+import struct
 import sys
 import types
 import warnings
@@ -28,13 +31,36 @@ import numpy as np
 from ...diagnose.watch import is_python
 from ...interpreters.traced import TraceError, refused
 from ...tensor.tensor import Tensor
-from .holders import CONTAINERS, OF_FUNCTIONS, PLAIN, Guards, content, contents, is_object, restore, same_contents
+from .holders import (
+    CONTAINERS,
+    DECIMAL,
+    OF_FUNCTIONS,
+    PLAIN,
+    Guards,
+    attributes,
+    content,
+    contents,
+    is_a,
+    is_logger,
+    is_object,
+    module_of,
+    restore,
+    same_contents,
+)
 
 _DEEPEST = 24
 
 _ASKING = frozenset(("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "getmembers"))
 """Names by which attributes are asked for that the code does not name."""
 _METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+_FIXED = (
+    *(type, types.ModuleType, tuple, frozenset, re.Match, struct.Struct, np.ufunc, functools.partial),
+    *(operator.itemgetter, operator.attrgetter, operator.methodcaller, property, staticmethod, classmethod),
+    *(types.CodeType, weakref.ref, functools._lru_cache_wrapper),
+)
+"""What does not change, or whose parts are looked at."""
+_STATES = frozenset(("state", "get_state", "__getstate__", "__reduce__"))
+"""Names by which the state of a random number generator is read."""
 _REFERRING = (*_METHODS, types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
 """What refers to something else: methods in C, and what shows the contents of a dict."""
 
@@ -58,6 +84,15 @@ class Environment:
         for root in self._roots:
             self._scan(root, 0, "self")
         self._scan_fixed()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Have the guards compare what was found."""
+        named = {name for code in self.codes for name in (*code.co_names, *code.co_consts) if is_a(name, str)}
+        if not named.isdisjoint(_STATES):
+            self.guards.drawing = True
+            if "get_state" in named:
+                self.guards.add(np.random.mtrand._rand)
         self.guards.settle()
 
     def _scan_fixed(self) -> None:
@@ -78,7 +113,7 @@ class Environment:
                 raise _of_iterator(name)
             self._fixed.append((value, name))
         self._scan_fixed()
-        self.guards.settle()
+        self._settle()
 
     def holds_still(self) -> bool:
         """Whether everything is still the same, in the same place."""
@@ -87,6 +122,13 @@ class Environment:
     def label(self, value: Any) -> str:
         """The function's own name for an object that it reaches; "" if it does not reach it."""
         return as_written(self._labels.get(id(value), ""))
+
+    def hidden_state(self, value: Any) -> str:
+        """What an object of a module in C from outside keeps, in words; "" if it is none, or cannot change."""
+        if id(value) not in self._holds or is_a(value, _FIXED) or contents(value) is not None:
+            return ""
+        by_identity: Any = object.__eq__
+        return f"what a {type(value).__name__} keeps" if type(value).__eq__ is by_identity else ""
 
     def is_read_in_place(self, value: Any) -> bool:
         """Whether it is found in a class or a module, where a trace puts nothing in place of it."""
@@ -100,7 +142,7 @@ class Environment:
 
     def _scan(self, value: Any, depth: int, label: str) -> bool:
         """Whether what a trace replaces can be reached from a value: tensors, which are noted, and iterators."""
-        if isinstance(value, Tensor):
+        if is_a(value, Tensor):
             known = any(t is value for t in self.tensors)
             if self._replaceable and not known:
                 self.tensors.append(value)
@@ -112,9 +154,13 @@ class Environment:
                     self._labels[id(value)] = label
                     self.guards.add(value)
             return self._replaceable
+        if module_of(value) == "decimal":
+            self.guards.add(DECIMAL)
+        elif is_logger(value):
+            self.guards.add(value)
         if _is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_private(value):
             return self._holds.get(id(value), False)
-        if self._replaceable and isinstance(value, type):
+        if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
             return False
         self._holds[id(value)] = False  # while it is being scanned: a reference back to it adds nothing
@@ -133,49 +179,52 @@ class Environment:
 
     def _parts(self, value: Any, label: str) -> Iterator[tuple[str, Any]]:
         """The parts of a value, each with the function's name for it."""
-        if isinstance(value, types.FunctionType):
+        if is_a(value, types.FunctionType):
             yield from self._parts_of_function(value)
-        elif isinstance(value, types.MethodType):
+        elif is_a(value, types.MethodType):
             yield from ((label, value.__self__), (label, value.__func__))
         elif is_compiled(value):
             yield label, value.traced_function
-        elif isinstance(value, functools.partial):
+        elif is_a(value, functools.partial):
             yield from ((label, value.func), (label, value.args), (label, value.keywords))
-        elif isinstance(value, (staticmethod, classmethod)):
+        elif is_a(value, (staticmethod, classmethod)):
             yield label, value.__func__
-        elif isinstance(value, property):
+        elif is_a(value, property):
             yield from ((label, f) for f in (value.fget, value.fset) if f is not None)
-        elif isinstance(value, (tuple, frozenset)):
-            if hasattr(value, "__dict__"):
-                self._fixed.append((vars(value), label))
+        elif is_a(value, (tuple, frozenset)):
+            if attributes(value) is not None:
+                self._fixed.append((attributes(value), label))
             yield from [(f"{label}[{i}]", v) for i, v in enumerate(value)]
-        elif isinstance(value, types.ModuleType):
+        elif is_a(value, types.ModuleType):
             names = dict.fromkeys(name for code in self.codes for name in _names_in(code))
             self._in_modules([(label, value)], list(names))
-        elif isinstance(value, _REFERRING):
+        elif is_a(value, _REFERRING):
             self._fixed += [(part, label) for part in gc.get_referents(value)]
-        elif isinstance(value, PLAIN):  # of a class of the user's: its attributes
-            self._fixed.append((vars(value), label))
-        elif isinstance(value, weakref.ref):
+        elif is_a(value, PLAIN):  # of a class of the user's: its attributes
+            self._fixed.append((attributes(value), label))
+        elif is_a(value, weakref.ProxyTypes):
+            with contextlib.suppress(AttributeError, ReferenceError):
+                self._fixed.append((value.__dict__, label))
+        elif is_a(value, weakref.ref):
             yield label, value()
         else:
-            if isinstance(value, functools._lru_cache_wrapper):
+            if is_a(value, functools._lru_cache_wrapper):
                 yield label, value.__wrapped__
-            elif isinstance(value, functools.cached_property):
+            elif is_a(value, functools.cached_property):
                 yield label, value.func
             self.guards.add(value)
-            form = "{0}.{1}" if is_object(value) or isinstance(value, type) else "{0}[{1!r}]"
+            form = "{0}.{1}" if is_object(value) or is_a(value, type) else "{0}[{1!r}]"
             for key, part in (contents(value) or {}).items():
-                if isinstance(value, set):
+                if is_a(value, set):
                     key, part = "", key
-                elif isinstance(key, (Tensor, tuple, weakref.ref)) or is_object(key):
+                elif is_a(key, (Tensor, tuple, weakref.ref)) or is_object(key):
                     yield f"a key of {label}", key
                 yield form.format(label, key), part
-            if isinstance(value, CONTAINERS) and hasattr(value, "__dict__"):
-                yield label, vars(value)
-            if isinstance(value, defaultdict):
+            if is_a(value, CONTAINERS) and attributes(value) is not None:
+                yield label, attributes(value)
+            if is_a(value, defaultdict):
                 yield label, value.default_factory
-            kinds = (value, type(value)) if isinstance(value, type) else (type(value),)
+            kinds = (value, type(value)) if is_a(value, type) else (type(value),)
             bases = [base for kind in kinds for base in kind.__mro__ if not _is_private(base)]
             self._fixed += [(base, base.__name__) for base in bases]
 
@@ -186,7 +235,7 @@ class Environment:
             self._labels[id(cell)] = name
             self.guards.add(cell)
             held = content(cell)
-            if not isinstance(held, _METHODS) or _is_users(fn):  # methods of what the library itself keeps
+            if not is_a(held, _METHODS) or _is_users(fn):  # methods of what the library itself keeps
                 yield name, held
         if _is_users(fn):
             yield from self._named(fn.__code__, fn.__globals__)
@@ -203,14 +252,13 @@ class Environment:
         """The globals that code names, and the attributes of modules that it names."""
         names = _names_in(code)
         modules = [(name, sys.modules[name]) for name in names if name in sys.modules and name not in space]
-        texts = [text for text in code.co_consts if isinstance(text, str) and text in sys.modules]
+        texts = [text for text in code.co_consts if is_a(text, str) and text in sys.modules]
         modules += [(text, sys.modules[text]) for text in texts]  # it may be asked for by its name
         for name in names:
             if name in space:
                 value = space[name]
-                if not (isinstance(value, (types.ModuleType, type)) and is_library(value.__name__)):
-                    self._guard_name(space, name)
-                if isinstance(value, types.ModuleType):
+                self._guard_name(space, name)
+                if is_a(value, types.ModuleType):
                     modules.append((name, value))
                 else:
                     yield name, value
@@ -224,17 +272,21 @@ class Environment:
         seen = set()
         while modules:
             label, module = modules.pop()
-            if is_library(module.__name__) or id(module) in seen:
+            if id(module) in seen:
                 continue
             seen.add(id(module))
-            asked = not _ASKING.isdisjoint(names) and module.__name__.partition(".")[0] not in sys.stdlib_module_names
-            for name in (*names, "__getattr__", *(list(vars(module)) if asked else ())):
+            library = is_library(module.__name__)
+            if module.__name__ == "decimal":
+                self.guards.add(DECIMAL)
+            root = module.__name__.partition(".")[0]
+            asked = not (library or root in sys.stdlib_module_names or _ASKING.isdisjoint(names))
+            for name in (*names, *(() if library else ("__getattr__",)), *(list(vars(module)) if asked else ())):
                 if name in vars(module):
                     self._guard_name(vars(module), name)
                     value = vars(module)[name]
                     if issubclass(type(value), types.ModuleType):
                         modules.append((f"{label}.{name}", value))
-                    else:
+                    elif not library or (is_a(value, types.FunctionType) and _is_users(value)):
                         self._fixed.append((value, f"{label}.{name}"))
 
     def _guard_name(self, space: dict[str, Any], name: str) -> None:
@@ -253,9 +305,9 @@ class Environment:
         frozen: and everything else as it was when it was looked at.
         """
         made = {} if made is None else made
-        if isinstance(value, Tensor):
+        if is_a(value, Tensor):
             return by.get(id(value), value)
-        known = frozen and id(value) in self._holds and not isinstance(value, (type, types.ModuleType))
+        known = frozen and id(value) in self._holds and not is_a(value, (type, types.ModuleType))
         if not known and not self._holds.get(id(value), False):
             return value
         if id(value) not in made:
@@ -269,22 +321,22 @@ class Environment:
 
         if is_iterator(value):
             return Consumed(self.label(value))
-        if isinstance(value, types.FunctionType):
+        if is_a(value, types.FunctionType):
             return self._function_again(value, again)
-        if isinstance(value, types.MethodType):
+        if is_a(value, types.MethodType):
             return types.MethodType(again(value.__func__), again(value.__self__))
         if is_compiled(value):
             return again(value.traced_function)
-        if isinstance(value, functools.partial):
+        if is_a(value, functools.partial):
             return functools.partial(again(value.func), *again(value.args), **again(value.keywords))
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
+        if is_a(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(again, value))
-        if isinstance(value, (tuple, frozenset)):
+        if is_a(value, (tuple, frozenset)):
             return type(value)(map(again, value))
-        if isinstance(value, weakref.ref):
+        if is_a(value, weakref.ref):
             target = value()
             return value if target is None else weakref.ref(again(target))
-        if isinstance(value, functools._lru_cache_wrapper) and self._holds[id(value)]:
+        if is_a(value, functools._lru_cache_wrapper) and self._holds[id(value)]:
             raise TraceError(
                 f"compile: {self.label(value)}() keeps what it gave (functools.cache) and is made of tensors: what is "
                 "traced would be kept as well.\n"
@@ -294,23 +346,23 @@ class Environment:
         held = self.guards.before.get(id(value)) if frozen else contents(value)
         if held is None:
             return value
-        if isinstance(value, dict):
+        if is_a(value, dict):
             found = copy.copy(value)  # of any class of dict
             dict.clear(found)
             dict.update(found, {again(key): again(part) for key, part in held.items()})
             return found
-        if isinstance(value, set):
+        if is_a(value, set):
             return type(value)(map(again, held))
-        if isinstance(value, deque):
+        if is_a(value, deque):
             return type(value)(map(again, held.values()), value.maxlen)
-        if isinstance(value, list):
+        if is_a(value, list):
             return type(value)(map(again, held.values()))
         if not is_object(value):  # an array, bytes
             return self._frozen_copy(value, held) if frozen else value
         kind: Any = type(value)
         instance = made[id(value)] = kind() if kind is types.SimpleNamespace else object.__new__(kind)
         for name, part in held.items():
-            if name in getattr(value, "__dict__", ()):
+            if name in (attributes(value) or ()):
                 instance.__dict__[name] = again(part)
             else:
                 object.__setattr__(instance, name, again(part))
@@ -341,7 +393,7 @@ class Environment:
         """An array as it was; it is copied only if it has changed."""
         if same_contents(held, contents(value)):
             return value
-        if isinstance(value, np.ndarray) and value.dtype.hasobject:
+        if is_a(value, np.ndarray) and value.dtype.hasobject:
             return value
         made = copy.copy(value)
         restore(made, held)
@@ -350,7 +402,7 @@ class Environment:
     def changed_for_good(self) -> str:
         """The name of something that has changed and that no copy can be made of; "" if there is nothing."""
         for holder in self.guards.holders:
-            fixed = isinstance(holder, type) or id(holder) in self._in_place
+            fixed = is_a(holder, type) or id(holder) in self._in_place
             if fixed and not same_contents(self.guards.before[id(holder)], contents(holder)):
                 return self.label(holder) or type(holder).__name__
         return ""
@@ -358,7 +410,7 @@ class Environment:
 
 def is_compiled(value: Any) -> bool:
     """Whether it is a compiled function or module. Other classes may answer for any attribute, so none is asked."""
-    return is_object(value) and "traced_function" in {*vars(type(value)), *getattr(value, "__dict__", ())}
+    return is_object(value) and "traced_function" in {*vars(type(value)), *(attributes(value) or ())}
 
 
 class Consumed:
@@ -385,14 +437,14 @@ def _of_iterator(label: str) -> TraceError:
 
 def is_iterator(value: Any) -> bool:
     """Whether it is one, or a method of one: what it gives is not to be had twice."""
-    if isinstance(value, _METHODS):
+    if is_a(value, _METHODS):
         value = value.__self__
-    return hasattr(type(value), "__next__")
+    return hasattr(type(value), "__next__") and not is_a(value, weakref.ProxyTypes)
 
 
 def _is_plain(value: Any) -> bool:
     """Whether it is a number, text or the like, without attributes of its own."""
-    return isinstance(value, PLAIN) and (type(value) in PLAIN or not hasattr(value, "__dict__"))
+    return is_a(value, PLAIN) and (type(value) in PLAIN or attributes(value) is None)
 
 
 def as_written(label: str) -> str:
@@ -405,7 +457,7 @@ def _names_in(code: types.CodeType) -> list[str]:
     tool put them there (pytest does, for each `assert`)."""
     found = dict.fromkeys(name for name in code.co_names if name.isidentifier())
     for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
+        if is_a(constant, types.CodeType):
             found.update(dict.fromkeys(_names_in(constant)))
     return list(found)
 
@@ -414,7 +466,7 @@ def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
     """The code of a function, and of the functions defined in it."""
     yield code
     for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
+        if is_a(constant, types.CodeType):
             yield from _codes_in(constant)
 
 
@@ -444,7 +496,7 @@ library's own objects are read as arguments of the functions that use them."""
 
 def _is_private(value: Any) -> bool:
     """Whether it is not looked into: classes of libraries and of Python, loggers and locks."""
-    if isinstance(value, type):
+    if is_a(value, type):
         root = str(value.__module__).partition(".")[0]
         return is_library(root) or root in sys.stdlib_module_names
-    return str(type(value).__module__).startswith(_NOT_READ) and not isinstance(value, (local, Event))
+    return str(type(value).__module__).startswith(_NOT_READ) and not is_a(value, (local, Event))

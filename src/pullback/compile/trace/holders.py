@@ -9,9 +9,10 @@ from __future__ import annotations
 import abc
 import collections
 import pickle
+import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,41 +31,98 @@ _LAZY = frozenset(
 """Attributes of classes that Python itself sets when it likes."""
 
 
+class Setting:
+    """A setting of Python's that is read without a call."""
+
+    def __init__(self, read: Callable[[], dict[Any, Any]]) -> None:
+        self.read = read
+
+
+def module_of(value: Any) -> str:
+    """The module of a class, or of the class of an object."""
+    kind = value if issubclass(type(value), type) else type(value)
+    return str(kind.__module__)
+
+
+def is_logger(value: Any) -> bool:
+    """Whether it is a logger: what is compared is whether it writes."""
+    return any(kind.__name__ == "Logger" and kind.__module__ == "logging" for kind in type(value).__mro__)
+
+
+_OF_CONTEXT = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
+
+
+def _of_context(context: Any) -> dict[str, Any]:
+    """What a context of `decimal` holds."""
+    traps = " ".join(signal.__name__ for signal, trapped in context.traps.items() if trapped)
+    return {**{name: getattr(context, name) for name in _OF_CONTEXT}, "traps": traps}
+
+
+DECIMAL = Setting(lambda: _of_context(sys.modules["decimal"].getcontext()))
+"""The context in which this thread computes with decimals."""
+
+
+def is_a(value: Any, kinds: Any) -> bool:
+    """`isinstance` without a question to the value, which may answer as it likes."""
+    return issubclass(type(value), kinds)
+
+
+_plain_lookup: Any = object.__getattribute__
+
+
+def attributes(value: Any) -> dict[str, Any] | None:
+    """The attributes of an object, without a question to its class; None if it can have none."""
+    if is_a(value, threading.local):  # one for each thread
+        return value.__dict__
+    try:
+        found: dict[str, Any] = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return found
+
+
 def contents(holder: Any) -> dict[Any, Any] | None:
     """What an object holds, by key, place or name; None if it is not known what it holds."""
-    if isinstance(holder, types.CellType):
+    if is_a(holder, types.CellType):
         return {"": content(holder)}
-    if isinstance(holder, Tensor):
+    if is_a(holder, Tensor):
         return _of_tensor(holder)
-    if isinstance(holder, dict):
+    if is_a(holder, dict):
         return dict(dict.items(holder))
-    if isinstance(holder, (list, collections.deque)):
+    if is_a(holder, (list, collections.deque)):
         return dict(enumerate(holder))
-    if isinstance(holder, set):
+    if is_a(holder, set):
         return dict.fromkeys(holder)
-    if isinstance(holder, np.ndarray):
+    if is_a(holder, np.ndarray):
         if holder.dtype.hasobject:
             return dict(enumerate(holder.ravel()))
         return {"": holder.tobytes(), ".shape": repr(holder.shape), ".dtype": repr(holder.dtype)}
-    if isinstance(holder, _RANDOM):
+    if is_a(holder, _RANDOM):
         return {"": pickle.dumps(_bits(holder).state)}
-    if isinstance(holder, types.FunctionType):
+    if is_a(holder, types.FunctionType):
         return {name: getattr(holder, name) for name in OF_FUNCTIONS}
-    if isinstance(holder, threading.local):
-        return dict(vars(holder))
+    if is_a(holder, threading.local):
+        return dict(attributes(holder) or {})
+    if is_a(holder, Setting):
+        found: dict[Any, Any] = holder.read()
+        return found
+    if is_logger(holder):
+        return {"": repr((holder.getEffectiveLevel(), holder.disabled, holder.manager.disable))}
+    if type(holder).__module__ == "decimal" and hasattr(type(holder), "prec"):
+        return _of_context(holder)
     if holds_bytes(holder):
         return {"": bytes(holder)}
-    if isinstance(holder, type):
+    if is_a(holder, type):
         return {name: value for name, value in vars(holder).items() if name not in _LAZY}
     if is_object(holder):
-        return {**{name: get(holder) for name, get in _slots(holder)}, **getattr(holder, "__dict__", {})}
+        return {**{name: get(holder) for name, get in _slots(holder)}, **(attributes(holder) or {})}
     return None
 
 
 def _of_tensor(t: Tensor) -> dict[Any, Any]:
     """What a tensor holds that a trace puts no other tensor in place of."""
     array, version, memory = t._data, t._version_of, None
-    if isinstance(array, np.ndarray):
+    if is_a(array, np.ndarray):
         memory = array.tobytes()
     counted = (version and version.n, t._requires_grad, getattr(array, "shape", None), getattr(array, "strides", None))
     held = {"": memory, ".": repr(counted), ".data": array, ".class": type(t), ".edge": t._edge, ".grad": t._grad}
@@ -83,26 +141,31 @@ def _restore_tensor(t: Any, before: dict[Any, Any]) -> None:
 
 def restore(holder: Any, before: dict[Any, Any]) -> None:
     """Have it hold what it held before."""
-    if isinstance(holder, Tensor):
+    if is_a(holder, Tensor):
         _restore_tensor(holder, before)
-    elif isinstance(holder, types.CellType):
+    elif is_a(holder, types.CellType):
         holder.cell_contents = before[""]
-    elif isinstance(holder, (dict, set)):
+    elif is_a(holder, (dict, set)):
         holder.clear()
         holder.update(before)
-    elif isinstance(holder, list):
+    elif is_a(holder, list):
         holder[:] = before.values()
-    elif isinstance(holder, collections.deque):
+    elif is_a(holder, collections.deque):
         holder.clear()
         holder.extend(before.values())
-    elif isinstance(holder, np.ndarray):
+    elif is_a(holder, np.ndarray):
         values: Any = [*before.values()] if holder.dtype.hasobject else np.frombuffer(before[""], holder.dtype)
         np.copyto(holder, np.array(values, holder.dtype).reshape(holder.shape))
-    elif isinstance(holder, _RANDOM):
+    elif is_a(holder, _RANDOM):
         _bits(holder).state = pickle.loads(before[""])
-    elif isinstance(holder, types.FunctionType):
+    elif is_a(holder, types.FunctionType):
         for name, value in before.items():
             setattr(holder, name, value)
+    elif module_of(holder) == "decimal":
+        for name in _OF_CONTEXT:
+            setattr(holder, name, before[name])
+        for signal in holder.traps:
+            holder.traps[signal] = signal.__name__ in before["traps"].split()
     elif holds_bytes(holder):
         memoryview(holder).cast("B")[:] = before[""]
     else:
@@ -110,34 +173,34 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
             if name not in before:
                 delattr(holder, name)
         for name, value in before.items():
-            if getattr(holder, "__dict__", {}).get(name, holder) is not value:
+            if (attributes(holder) or {}).get(name, holder) is not value:
                 _set(holder, name, value)
 
 
 def _set(holder: Any, name: str, value: Any) -> None:
-    if isinstance(holder, type):
+    if is_a(holder, type):
         type.__setattr__(holder, name, value)
     elif name in dict(_slots(holder)):
         object.__setattr__(holder, name, value)
     else:
-        holder.__dict__[name] = value
+        object.__getattribute__(holder, "__dict__")[name] = value
 
 
 def _bits(generator: Any) -> Any:
-    if isinstance(generator, np.random.BitGenerator):
+    if is_a(generator, np.random.BitGenerator):
         return generator
-    return generator._bit_generator if isinstance(generator, np.random.RandomState) else generator.bit_generator
+    return generator._bit_generator if is_a(generator, np.random.RandomState) else generator.bit_generator
 
 
 def _slots(holder: Any) -> Iterator[tuple[str, Any]]:
     """The slots of an object that have a value, each with the function that reads it."""
     for kind in type(holder).__mro__:
         names = kind.__dict__.get("__slots__", ())
-        for name in (names,) if isinstance(names, str) else names:
+        for name in (names,) if is_a(names, str) else names:
             if name.startswith("__") and not name.endswith("__"):
                 name = f"_{kind.__name__.lstrip('_')}{name}"
-            member = kind.__dict__.get(name)
-            if isinstance(member, types.MemberDescriptorType):
+            member: Any = kind.__dict__.get(name)
+            if is_a(member, types.MemberDescriptorType):
                 try:
                     member.__get__(holder)
                 except AttributeError:
@@ -155,23 +218,23 @@ def content(cell: Any) -> Any:
 
 def holds_bytes(value: Any) -> bool:
     """Whether it is memory that may be written to: an array of Python's, a map of a file, a number or array of C."""
-    if isinstance(value, (np.ndarray, np.generic, bytes)):
+    if is_a(value, (np.ndarray, np.generic, bytes)):
         return False
     try:
         view = memoryview(value)
     except (TypeError, ValueError, BufferError):
         return False
-    return not view.readonly or isinstance(value, memoryview)
+    return not view.readonly or is_a(value, memoryview)
 
 
 def is_object(value: Any) -> bool:
     """Whether its attributes are looked into: an instance of a class written in Python, or a namespace."""
-    if isinstance(value, (type, types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.generic)):
+    if is_a(value, (type, types.ModuleType, types.BuiltinFunctionType, types.FunctionType, np.generic)):
         return False
     if type(value) is types.SimpleNamespace:
         return True
     return type(value).__flags__ & (1 << 9) != 0 and (
-        hasattr(value, "__dict__") or any("__slots__" in vars(kind) for kind in type(value).__mro__)
+        attributes(value) is not None or any("__slots__" in vars(kind) for kind in type(value).__mro__)
     )
 
 
@@ -179,9 +242,9 @@ def equal(a: Any, b: Any) -> bool:
     """Whether two numbers, strings and the like are the same: of one type, and of one sign where they are zero."""
     if type(a) is not type(b):
         return False
-    if isinstance(a, np.generic):
+    if is_a(a, np.generic):
         return a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    return isinstance(a, PLAIN) and (repr(a) == repr(b) if isinstance(a, (float, complex)) else a == b)
+    return is_a(a, PLAIN) and (repr(a) == repr(b) if is_a(a, (float, complex)) else a == b)
 
 
 def constant(value: Any) -> Any:
@@ -189,15 +252,15 @@ def constant(value: Any) -> Any:
     kind = type(value)
     if kind is int or kind is str or kind is bool or value is None:
         return (kind, value)
-    if isinstance(value, np.generic):
+    if is_a(value, np.generic):
         return (kind, value.dtype, repr(value))
-    if isinstance(value, complex):
+    if is_a(value, complex):
         return (kind, repr(value))
-    if isinstance(value, float):  # a NaN is like any other NaN, and the sign of a zero counts
+    if is_a(value, float):  # a NaN is like any other NaN, and the sign of a zero counts
         return (kind, value if value and value == value else repr(value))
-    if isinstance(value, tuple):
+    if is_a(value, tuple):
         return (kind, *map(constant, value))
-    if isinstance(value, frozenset):
+    if is_a(value, frozenset):
         return (kind, frozenset(map(constant, value)))
     by_identity: Any = object.__eq__
     if kind.__eq__ is by_identity or not is_object(value):
@@ -215,7 +278,7 @@ def same_contents(before: dict[Any, Any], now: dict[Any, Any] | None) -> bool:
 
 
 def _same_key(a: Any, b: Any) -> bool:
-    return bool(not isinstance(a, Tensor) and not isinstance(b, Tensor) and a == b)
+    return bool(not is_a(a, Tensor) and not is_a(b, Tensor) and a == b)
 
 
 class Guards:
@@ -232,6 +295,7 @@ class Guards:
         self._names: list[tuple[dict[str, Any], str, Any]] = []  # names in modules, and what they meant
         self._slow: list[Any] = []  # holders that have to be read as a whole
         self._compared: Any = None
+        self.drawing = False  # whether numbers that are drawn elsewhere count as a change of their generator
 
     def add(self, holder: Any) -> None:
         """Guard what an object holds."""
@@ -253,7 +317,7 @@ class Guards:
 
     def settle(self) -> None:
         """Write the comparison of everything that was added."""
-        text = _Comparison()
+        text = _Comparison(self.drawing)
         for space, name, _ in self._names:
             text.add(f"{text.name(space)}.get({name!r}) is not {text.name(space.get(name))}")
         self._slow = [holder for holder in self.holders if not text.add_holder(holder, self.before[id(holder)])]
@@ -271,7 +335,9 @@ class Guards:
             now = space.get(name)
             if now is not value and not equal(now, value):
                 return False
-        if not all(same_contents(self.before[id(h)], contents(h)) for h in self.holders if not isinstance(h, _RANDOM)):
+        if not all(
+            same_contents(self.before[id(h)], contents(h)) for h in self.holders if self.drawing or not is_a(h, _RANDOM)
+        ):
             return False
         self.settle()
         return True
@@ -279,7 +345,7 @@ class Guards:
 
 def _kind(holder: Any) -> Any:
     """What an object is; of a class, what it inherits from, and of an abstract one, what passes for one."""
-    if not isinstance(holder, type):
+    if not is_a(holder, type):
         return type(holder)
     return (holder.__mro__, abc.get_cache_token() if "_abc_impl" in vars(holder) else 0)
 
@@ -287,7 +353,8 @@ def _kind(holder: Any) -> Any:
 class _Comparison:
     """A function that compares, as it is being written."""
 
-    def __init__(self) -> None:
+    def __init__(self, drawing: bool) -> None:
+        self.drawing = drawing
         self._space: dict[str, Any] = {"__name__": "pullback.compile.generated"}
         self._known: dict[int, str] = {}
         self._lines: list[str] = []
@@ -308,12 +375,12 @@ class _Comparison:
     def add_holder(self, holder: Any, before: dict[Any, Any]) -> bool:
         """The lines of a holder; False if it has to be read as a whole."""
         at = self.name(holder)
-        if isinstance(holder, _RANDOM):
+        if is_a(holder, _RANDOM) and not self.drawing:
             return True  # a trace that draws is refused; what is drawn in between is no concern of the program
-        if isinstance(holder, types.CellType):
+        if is_a(holder, types.CellType):
             self.add(f"{at}.cell_contents is not {self.name(content(holder))}")
             return content(holder) is not None
-        if isinstance(holder, type):
+        if is_a(holder, type):
             proxy = vars(holder)
             self.add(f"{at}.__mro__ is not {self.name(holder.__mro__)}")
             if "_abc_impl" in proxy:
@@ -322,7 +389,7 @@ class _Comparison:
         elif type(holder) in (dict, collections.OrderedDict):
             self._keyed(at, holder, len(holder))
             if len(holder) > 1:
-                known = all(isinstance(key, PLAIN) for key in holder)
+                known = all(is_a(key, PLAIN) for key in holder)
                 self.add(f"[*{at}] != {self.name([*holder])}" if known else f"[*map(id, {at})] != {[*map(id, holder)]}")
         elif type(holder) is set:
             values = [*holder]
@@ -330,16 +397,18 @@ class _Comparison:
             self.name(values)
         elif type(holder) in (list, collections.deque):
             self._keyed(at, dict(enumerate(holder)), len(holder))
-        elif isinstance(holder, types.FunctionType):
+        elif is_a(holder, types.FunctionType):
             self.add(*(f"{at}.{name} is not {self.name(getattr(holder, name))}" for name in OF_FUNCTIONS))
-        elif isinstance(holder, (*CONTAINERS, Tensor)) or holds_bytes(holder):
+        elif is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor)) or is_logger(holder) or holds_bytes(holder):
             return False
-        elif (is_object(holder) or isinstance(holder, threading.local)) and (
-            hasattr(holder, "__dict__") and not any(_slots(holder))
+        elif (is_object(holder) or is_a(holder, threading.local)) and (
+            attributes(holder) is not None and not any(_slots(holder))
         ):
-            self._lines.append(f"        d = {at}.__dict__\n")
+            plain = type(holder).__getattribute__ is _plain_lookup
+            self._lines.append(f"        d = {f'{at}.__dict__' if plain else f'{self.name(attributes)}({at})'}\n")
             self.add(f"type({at}) is not {self.name(type(holder))}")
-            self._keyed("d", vars(holder), len(vars(holder)))
+            held = attributes(holder) or {}
+            self._keyed("d", held, len(held))
         else:
             return False
         return True

@@ -21,7 +21,7 @@ from ...diagnose.places import formatted
 from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
 from .closure import Consumed, Environment, as_written, is_compiled, names_of
-from .holders import contents, equal, is_object, restore
+from .holders import attributes, contents, equal, is_a, is_object, restore
 
 _MISSING = object()
 
@@ -41,7 +41,7 @@ class FirstUseError(TraceError):
         """Compute them, uncompiled; return whether each has a value now."""
         for owner, name in self.uses:
             getattr(owner, name)
-        return all(name in vars(owner) for owner, name in self.uses)
+        return all(name in (attributes(owner) or ()) for owner, name in self.uses)
 
 
 class _Place:
@@ -64,7 +64,7 @@ class _Place:
             return []
         kind = type(self.owner)
         new = [name for name in self._contents() if name not in self.before]
-        return [(self.owner, n) for n in new if isinstance(getattr(kind, n, None), functools.cached_property)]
+        return [(self.owner, n) for n in new if is_a(getattr(kind, n, None), functools.cached_property)]
 
     def changes(self) -> Iterator[str]:
         """The names of changed values."""
@@ -78,10 +78,10 @@ class _Place:
     def _named(self, name: Any) -> str:
         if self.names is not None:
             return str(name)
-        if isinstance(self.holder, (types.CellType, np.ndarray, set, bytearray, Tensor)) or name == "":
+        if is_a(self.holder, (types.CellType, np.ndarray, set, bytearray, Tensor)) or name == "":
             return self.label
-        attribute = is_object(self.holder) and not isinstance(self.holder, (dict, list, tuple))
-        return f"{self.label}.{name}" if attribute or isinstance(self.holder, type) else f"{self.label}[{name!r}]"
+        attribute = is_object(self.holder) and not is_a(self.holder, (dict, list, tuple))
+        return f"{self.label}.{name}" if attribute or is_a(self.holder, type) else f"{self.label}[{name!r}]"
 
     def put_back(self) -> None:
         """Restore the earlier values."""
@@ -123,21 +123,21 @@ class State:
 
     def _note(self, label: str, value: Any) -> None:
         add = self._places.append
-        if isinstance(value, types.FunctionType):
+        if is_a(value, types.FunctionType):
             for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
                 add(_Place(name, cell))
             if names := names_of(value):
                 add(_Place("", value.__globals__, names=names))
-        elif not (isinstance(value, tuple) or is_compiled(value)) and contents(value) is not None:
+        elif not (is_a(value, tuple) or is_compiled(value)) and contents(value) is not None:
             owner = self._owners.get(id(value), value)
             add(_Place(label, value, owner if is_object(owner) else None))
 
     def _note_arguments(self, part: Any, label: str = "") -> None:
         """Lists and dicts among the arguments: `part` of them."""
-        if isinstance(part, (dict, list)) and label:
+        if is_a(part, (dict, list)) and label:
             self._note(label, part)
-        if isinstance(part, (dict, list, tuple)):
-            for value in part.values() if isinstance(part, dict) else part:
+        if is_a(part, (dict, list, tuple)):
+            for value in part.values() if is_a(part, dict) else part:
                 self._note_arguments(value, label or "an argument")
 
     def first_use_in(self, error: BaseException) -> FirstUseError | None:
@@ -148,7 +148,7 @@ class State:
             if trace.tb_frame.f_code is code:
                 asked = trace.tb_frame.f_locals
                 owner = self._owners.get(id(asked["instance"]))
-                if owner is not None and asked["self"].attrname not in vars(owner):
+                if owner is not None and asked["self"].attrname not in (attributes(owner) or ()):
                     return FirstUseError([(owner, asked["self"].attrname)])
             trace = trace.tb_next
         return None

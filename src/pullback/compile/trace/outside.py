@@ -16,7 +16,7 @@ _KNOWN = frozenset(
     "builtins math cmath numpy scipy operator itertools functools collections re sre string struct copy types typing "
     "enum weakref abc decimal fractions numbers datetime json bisect heapq array contextlib dataclasses inspect ast "
     "warnings sys threading thread tokenize codecs imp unicodedata binascii zlib hashlib md5 sha1 sha2 blake2 "
-    "statistics pickle locale suggestions symtable opcode stat genericpath posixpath posix".split()
+    "statistics pickle suggestions symtable opcode stat genericpath posixpath posix".split()
 )
 """Modules in C, or with a part in C, whose functions depend on nothing else than their arguments."""
 _REFUSED = {
@@ -37,10 +37,16 @@ _PURE = frozenset(("fspath", "_path_normpath", "_path_splitroot", "_path_splitro
 """Functions of the operating system that depend on their arguments alone."""
 _SETTINGS = frozenset(
     "geterr get_printoptions initial_seed get_num_threads is_anomaly_enabled is_anomaly_check_nan_enabled load "
-    "current_thread active_count main_thread enumerate".split()
+    "getlocale current_thread active_count main_thread enumerate".split()
 )
 """Functions in Python that give what is set elsewhere: of NumPy, this library, and `threading`."""
-_REASONS = {"time": "the time", "random": "random numbers", "io": "files and the terminal", "os": "the environment"}
+_REASONS = {
+    "time": "the time",
+    "random": "random numbers",
+    "io": "files and the terminal",
+    "locale": "settings",
+    "os": "the environment",
+}
 
 
 def setting_of(frame: types.FrameType) -> str:
@@ -48,7 +54,7 @@ def setting_of(frame: types.FrameType) -> str:
     module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
     function: Any = frame.f_globals.get(name) if name in _SETTINGS else None
     known = function is not None and getattr(inspect.unwrap(function), "__code__", None) is frame.f_code
-    return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading") else ""
+    return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading", "locale") else ""
 
 
 @functools.cache

@@ -21,7 +21,7 @@ from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from .closure import is_iterator
-from .holders import PLAIN, content, contents
+from .holders import PLAIN, content, contents, is_a
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
@@ -184,13 +184,13 @@ def _written_down(
         except Exception as error:
             raise NotTracedError from error
         flat = list(leaves(result))
-        outs = [t for t in flat if isinstance(t, Tensor)]
+        outs = [t for t in flat if is_a(t, Tensor)]
         for leaf in flat:
             _refuse_hidden(leaf)
         found = [level.number_of(t) for t in outs]
         after = [level.number_of(t) for t in given]
         places = iter(range(len(outs)))
-        tree = rebuild(result, iter([Argument(next(places)) if isinstance(t, Tensor) else t for t in flat]))
+        tree = rebuild(result, iter([Argument(next(places)) if is_a(t, Tensor) else t for t in flat]))
         _refuse_changes(level, given, held)
         _refuse_attributes([*given, *outs])
         tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
@@ -267,24 +267,24 @@ def _refuse_hidden(result: Any) -> None:
     stack, seen = [result], set()
     while stack:
         part = stack.pop()
-        if id(part) in seen or isinstance(part, PLAIN):
+        if id(part) in seen or is_a(part, PLAIN):
             continue
         seen.add(id(part))
-        if (isinstance(part, TracedTensor) and part is not result) or is_iterator(part):
+        if (is_a(part, TracedTensor) and part is not result) or is_iterator(part):
             raise TraceError(
                 f"compile: the function returns a {type(result).__name__}, in which tensors leave that are only "
                 "traced.\n  What to do: return tensors, or dicts, lists and tuples of them, and make the "
                 f"{type(result).__name__} outside."
             )
-        if isinstance(part, (tuple, set, frozenset)):
+        if is_a(part, (tuple, set, frozenset)):
             stack += part
-        elif isinstance(part, types.FunctionType):
+        elif is_a(part, types.FunctionType):
             stack += [*map(content, part.__closure__ or ()), *(part.__defaults__ or ())]
-        elif isinstance(part, types.MethodType):
+        elif is_a(part, types.MethodType):
             stack.append(part.__self__)
-        elif isinstance(part, functools.partial):
+        elif is_a(part, functools.partial):
             stack += [part.func, part.args, part.keywords]
-        elif not isinstance(part, (Tensor, type)):
+        elif not is_a(part, (Tensor, type)):
             stack += (contents(part) or {}).values()
 
 
