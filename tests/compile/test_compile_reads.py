@@ -43,7 +43,7 @@ from pullback import Tensor, nn
 from pullback.compile.backends import c
 from pullback.compile.trace.closure import Environment
 from pullback.interpreters.traced import TraceError
-from pullback.nn import functional as F
+from pullback.nn import functional
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
 compiled = pullback.compile(backend="numpy")
@@ -655,14 +655,14 @@ def patched_part_of_numpy() -> Any:
 
 def patched_library() -> Any:
     held = [5.0]
-    F.of_a_test = lambda x: x * 2  # type: ignore[attr-defined]
-    return lambda x: F.of_a_test(x), lambda: setattr(F, "of_a_test", lambda x: x * held[0])  # type: ignore[attr-defined]
+    functional.of_a_test = lambda x: x * 2  # type: ignore[attr-defined]
+    return lambda x: functional.of_a_test(x), lambda: setattr(functional, "of_a_test", lambda x: x * held[0])  # type: ignore[attr-defined]
 
 
 def closure_of_a_function_put_into_the_library() -> Any:
     held = [2.0]
-    F.of_a_test = lambda x: x * held[0]  # type: ignore[attr-defined]
-    return lambda x: F.of_a_test(x), lambda: held.__setitem__(0, 5.0)  # type: ignore[attr-defined]
+    functional.of_a_test = lambda x: x * held[0]  # type: ignore[attr-defined]
+    return lambda x: functional.of_a_test(x), lambda: held.__setitem__(0, 5.0)  # type: ignore[attr-defined]
 
 
 def library_by_another_name() -> Any:
@@ -738,7 +738,7 @@ READS: list[Case] = [
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for module in (np, np.linalg, F):
+    for module in (np, np.linalg, functional):
         monkeypatch.setattr(module, "of_a_test", None, raising=False)
     before = decimal.getcontext()
     decimal.setcontext(before.copy())
@@ -1070,6 +1070,7 @@ class Writes:
 
 SLOTTED, DEQUE, SET, ARRAY, NESTED, BYTES = Slotted(), collections.deque([1]), {1}, np.zeros(2), [[1]], bytearray(b"a")
 SPACE = types.SimpleNamespace(n=1)
+CONTEXT = decimal.Context(prec=5)
 
 
 def writes_a_slot(x: Tensor) -> None:
@@ -1120,7 +1121,13 @@ def sets_a_global(x: Tensor) -> None:
     _set_global(7.0)
 
 
+def writes_in_a_context_of_decimal(x: Tensor) -> None:
+    CONTEXT.prec = 7
+    CONTEXT.traps[decimal.Inexact] = True
+
+
 WRITES = [
+    writes_in_a_context_of_decimal,
     *(writes_a_slot, writes_an_attribute_of_a_class, writes_in_a_dict_of_a_class, writes_in_a_deque, writes_in_a_set),
     *(writes_in_an_array, fills_an_array, writes_in_a_list_of_lists, writes_in_bytes, writes_in_a_namespace),
     *(writes_in_a_module, sets_a_global),
@@ -1128,7 +1135,20 @@ WRITES = [
 
 
 def _state() -> str:
-    held = (SLOTTED.scale, DEQUE, SET, ARRAY, NESTED, BYTES, SPACE, Writes.kept, Writes.count, SCALE, MODULE.scale)
+    held = (
+        SLOTTED.scale,
+        DEQUE,
+        SET,
+        ARRAY,
+        NESTED,
+        BYTES,
+        SPACE,
+        Writes.kept,
+        Writes.count,
+        SCALE,
+        MODULE.scale,
+        CONTEXT,
+    )
     return repr(held)
 
 

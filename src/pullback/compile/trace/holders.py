@@ -49,13 +49,10 @@ def is_logger(value: Any) -> bool:
     return any(kind.__name__ == "Logger" and kind.__module__ == "logging" for kind in type(value).__mro__)
 
 
-_OF_CONTEXT = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")
-
-
-def _of_context(context: Any) -> dict[str, Any]:
-    """What a context of `decimal` holds."""
-    traps = " ".join(signal.__name__ for signal, trapped in context.traps.items() if trapped)
-    return {**{name: getattr(context, name) for name in _OF_CONTEXT}, "traps": traps}
+def _of_context(context: Any) -> dict[Any, Any]:
+    """What a context of `decimal` holds, but for the flags, which computing sets."""
+    *held, _, traps = context.__reduce__()[1]
+    return {**dict(enumerate(held)), "traps": " ".join(signal.__name__ for signal in traps)}
 
 
 DECIMAL = Setting(lambda: _of_context(sys.modules["decimal"].getcontext()))
@@ -162,10 +159,8 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
         for name, value in before.items():
             setattr(holder, name, value)
     elif module_of(holder) == "decimal":
-        for name in _OF_CONTEXT:
-            setattr(holder, name, before[name])
-        for signal in holder.traps:
-            holder.traps[signal] = signal.__name__ in before["traps"].split()
+        *held, traps = before.values()
+        holder.__init__(*held, None, [signal for signal in holder.traps if signal.__name__ in traps.split()])
     elif holds_bytes(holder):
         memoryview(holder).cast("B")[:] = before[""]
     else:
