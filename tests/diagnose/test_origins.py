@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import linecache
+import re
 import subprocess
 import sys
 import threading
@@ -396,3 +398,48 @@ def test_a_write_of_forwards_is_noted_once() -> None:
     # one write by zero_(), one by mark_dirty(), and none by what gives the view its new place in the graph
     assert [write.version for write in WRITTEN[t._version_of]] == [1, 2]
     assert view._version == 2
+
+
+WRITTEN_TO = {
+    "its own output": ["y = x.exp()", "y += 1", "loss = y.sum()"],
+    "its own output, read before": ["y = x.exp()", "z = y * 3", "y += 1", "loss = z.sum()"],
+    "what it read": ["y = x * 1", "z = y * y", "y[0] = 0", "loss = z.sum()"],
+    "a constant": ["y = x.detach().clone()", "z = x * y", "y.zero_()", "loss = z.sum()"],
+}
+WRITES = "y += 1", "y[0] = 0", "y.zero_()"
+
+
+@pytest.mark.parametrize("lines", WRITTEN_TO.values(), ids=WRITTEN_TO)
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_copy_that_the_error_advises_mends_it(lines: list[str], recorded: bool) -> None:
+    def gradient(code: list[str]) -> Any:
+        names: dict[str, Any] = {"x": pullback.tensor([1.0, 2.0], requires_grad=True)}
+        exec("\n".join(code), names)
+        y = names["y"]  # the variable that the error names
+        names["loss"].backward()
+        return y, names["x"].grad
+
+    inside = record_origins() if recorded else contextlib.nullcontext()
+    with inside, pytest.raises(RuntimeError, match="modified by an inplace operation: `y`") as raised:
+        gradient(lines)
+    advice = re.search(r"write to a copy, by `(y = y.clone\(\))` just before the write", str(raised.value))
+    assert advice is not None
+    place = next(i for i, line in enumerate(lines) if line in WRITES)
+    _, found = gradient([*lines[:place], advice[1], *lines[place:]])
+    _, unwritten = gradient([line for line in lines if line not in WRITES])
+    assert found.tolist() == unwritten.tolist()
+
+
+def test_a_leaf_that_is_written_to_is_read_as_a_copy() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    loss = (w * w).sum()
+    with pullback.no_grad():
+        w.mul_(2)
+    with pytest.raises(RuntimeError, match=r"give a copy, `w.clone\(\)`, to the operation that saved it"):
+        loss.backward()
+    loss = (w.clone() * w.clone()).sum()
+    with pullback.no_grad():
+        w.mul_(2)
+    loss.backward()
+    assert w.grad is not None
+    assert w.grad.tolist() == [4.0, 8.0]

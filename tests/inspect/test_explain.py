@@ -285,6 +285,42 @@ def test_the_backward_pass_did_not_reach_it(w: Any) -> None:
     assert "the backward pass did not reach this tensor" in found.why
 
 
+@record_origins()
+def test_a_loss_that_went_through_numpy_is_found(w: Any) -> None:
+    y = np.tanh(w.detach().numpy())
+    v = pullback.ones(3, requires_grad=True)
+    loss = (pullback.from_numpy(y) * v).sum()
+    found = explain(w, loss)
+    assert found.cause == "not-reached"
+    assert line_of(found) == "y = np.tanh(w.detach().numpy())"
+    assert "call NumPy's functions on the tensor itself" in found.do
+    (np.tanh(w) * v).sum().backward()  # as it says
+    assert explain(w, loss).cause == "present"
+
+
+@record_origins()
+@pytest.mark.parametrize("name", ["item", "tolist"])
+def test_a_loss_that_went_through_a_number_is_found(w: Any, name: str) -> None:
+    s = (w * 2).sum()
+    number = getattr(s, name)()  # here
+    v = pullback.ones(3, requires_grad=True)
+    loss = (v * number).sum()
+    found = explain(w, loss)
+    assert line_of(found) == "number = getattr(s, name)()  # here"
+    assert "compute with the tensor itself" in found.do
+    loss = (v * s).sum()
+    loss.backward()
+    assert explain(w, loss).cause == "present"
+
+
+@record_origins()
+def test_where_values_left_the_graph_is_named_without_the_loss(w: Any) -> None:
+    pullback.from_numpy(w.detach().numpy()) * pullback.ones(3)
+    found = explain(w)
+    assert found.cause == "unused"
+    assert "detach().numpy()" in line_of(found, len(found.places) - 1)
+
+
 # -- what is known without recording -----------------------------------------------------------------------------------
 
 

@@ -62,7 +62,8 @@ class FunctionNode(Node):
                         found=type(t).__name__,
                         do="write ctx.save_for_backward(*tensors) for a list of them"
                         if isinstance(t, CONTAINERS)
-                        else "keep anything else as an attribute, e.g. ctx.alpha = alpha",
+                        else "save an array as a Tensor, pullback.from_numpy(array); keep anything else as an "
+                        "attribute, e.g. ctx.alpha = alpha",
                     )
                 )
         self._saved = tensors

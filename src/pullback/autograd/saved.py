@@ -203,10 +203,12 @@ def second_backward(node: Any) -> RuntimeError:
 def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     names, lines = Details.of_written(node, t, expected)
+    name = names.split("`")[1] if names else "saved"
+    do = f"write to a copy, by `{name} = {name}.clone()` just before the write; or take the clone() where it was saved"
+    if t._requires_grad and t._edge is None:
+        do = f"call backward() before the write, or give a copy, `{name}.clone()`, to the operation that saved it"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {names}a "
         f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "
-        f"expected version {expected} instead.\n{lines}"
-        "  What to do: do not write to it between forward and backward; write to a clone(), or use the out-of-place "
-        "operation."
+        f"expected version {expected} instead.\n{lines}  What to do: {do}."
     )

@@ -17,6 +17,7 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -90,6 +91,7 @@ class Passed(NamedTuple):
 ORIGINS: ByTensor[Origin] = ByTensor()
 GRADIENTS: ByTensor[Gradient] = ByTensor()
 ARRAYS: ByTensor[tuple[Loss, ...]] = ByTensor()  # arrays made from tensors with a gradient
+LEFT: ByTensor[deque[Loss]] = ByTensor()  # where the values of a leaf, or of what was computed from it, left the graph
 MARKED: ByTensor[tuple[str, Place | None]] = ByTensor()  # outputs that a Function marked as not differentiable
 TAKEN: deque[Loss] = deque(maxlen=4)  # the last conversions of tensors with a gradient to numbers or arrays
 PASSES: deque[Passed] = deque(maxlen=8)
@@ -195,6 +197,15 @@ def losses_of(t: Tensor) -> tuple[Loss, ...]:
     return made.losses
 
 
+def _note_left(source: Tensor | None, loss: Loss) -> None:
+    """Note, for the leaves that a tensor was computed from, where its values left the graph."""
+    if source is None or not source._requires_grad:
+        return
+    nodes = islice(reachable([source._edge[0]] if source._edge else []), 10_000)
+    for leaf in [n.variable for n in nodes if isinstance(n, AccumulateGrad)] if source._edge else [source]:
+        LEFT.put(leaf, deque([*(LEFT.get(leaf) or ()), loss], maxlen=4))
+
+
 def _losses_of_array(a: Any) -> Iterator[Loss]:
     seen = 0
     while a is not None and seen < 4:
@@ -248,6 +259,8 @@ def _taking(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
             earlier = () if self._requires_grad else losses_of(self)
             if self._requires_grad or earlier:
                 TAKEN.append(here)
+                for source in (self, *(loss.source() for loss in earlier if loss.source is not None)):
+                    _note_left(source, here)
                 if type(found) is np.ndarray:
                     ARRAYS.put(found, (*earlier, here))
         return found

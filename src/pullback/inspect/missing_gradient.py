@@ -17,7 +17,7 @@ from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.node import FREED, AccumulateGrad, Node, reachable
-from ..diagnose.origins import GRADIENTS, ORIGINS, PASSES, TAKEN, Gradient
+from ..diagnose.origins import GRADIENTS, LEFT, ORIGINS, PASSES, TAKEN, Gradient
 from ..diagnose.places import Place, place_of_node, variables
 from ..errors import describe, message
 from ..nn import Module
@@ -223,7 +223,7 @@ def _leaf(t: Tensor) -> Explanation:
             "unused",
             "grad is None: no recorded operation has used this tensor yet.",
             "compute the loss from it, outside of no_grad(); if it was assigned anew, compute the loss again.",
-            made_at(ORIGINS.get(t)),
+            (*made_at(ORIGINS.get(t)), *_left(t)),
             (*notes, "If it was assigned anew since (w = ...), the loss leads to the tensor that had its name before."),
         )
     if PASSES and not unrecorded(t) and not _passed(t):
@@ -232,7 +232,7 @@ def _leaf(t: Tensor) -> Explanation:
             "not-reached",
             "grad is None: the backward pass did not reach this tensor, the loss was not computed from it.",
             f"{ASK} to be told what lies between them.",
-            placed(("it was run", last.place)),
+            (*placed(("it was run", last.place)), *_left(t)),
         )
     return Explanation(
         "no-backward",
@@ -363,12 +363,25 @@ def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
     ends = [node.variable for node in nodes if isinstance(node, AccumulateGrad)]
     names = variables(lambda v: any(v is end for end in ends))
     found = ", ".join(f"`{name}`" for name in names)
+    left = LEFT.get(t)
     return Explanation(
         "not-reached",
         f"grad is None, because the loss does not lead to this tensor.{used}",
-        "compute the loss from it: without detach(), no_grad(), item() or NumPy in between.",
-        (),
+        f"{LOST[left[-1].kind][2]}."
+        if left
+        else "compute the loss from it: without detach(), no_grad(), item() or NumPy in between.",
+        _left(t),
         ((f"The loss leads to {found}.",) if found else ()) + unrecorded(t),
+    )
+
+
+def _left(t: Tensor) -> tuple[tuple[str, Place], ...]:
+    """Where the values of a leaf, or of what was computed from it, left the graph."""
+    return placed(
+        *(
+            (f"its values left the graph by {called(loss.kind)} of a {loss.of}", loss.place)
+            for loss in LEFT.get(t) or ()
+        )
     )
 
 

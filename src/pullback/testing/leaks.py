@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import gc
 import types
@@ -14,7 +15,9 @@ import numpy as np
 from ..autograd.context import FunctionNode
 from ..tensor.tensor import Tensor
 from .findings import Finding
-from .sharing import attributes_of, saving, state_of, stored
+from .higher import kept_values
+from .sharing import attributes_of, lies_in, saving, state_of, stored
+from .source import text
 from .subject import Run, Subject, drawn
 
 REACH = 5_000  # the most objects examined to find out which holds another
@@ -154,7 +157,6 @@ def _holds(value: Any, objects: list[Any]) -> bool:
 
 def _kept_on_ctx(subject: Subject, name: str, what: str) -> Finding:
     _, line = stored(subject, name)
-    array = what.startswith("an array")
     return Finding(
         "kept-on-ctx",
         "what backward needs to be freed once it has run",
@@ -162,5 +164,26 @@ def _kept_on_ctx(subject: Subject, name: str, what: str) -> Finding:
         "An attribute of ctx lives as long as the output, and a write to it between forward and backward is not "
         "noticed; what save_for_backward keeps is freed and checked.",
         line,
-        saving(f"pullback.from_numpy({name})" if array else name),
+        _saved_instead(subject, name),
     )
+
+
+def _saved_instead(subject: Subject, name: str) -> str:
+    """The code that keeps for backward what an attribute of ctx holds; where that loses a derivative, what it is made
+    of, as the finding about that says.
+    """
+    run = subject.run()
+    value = dict(attributes_of(run.node)).get(name)
+    given = next((subject.names[i] for i in subject.moving if lies_in(value, run.inputs[i])), None)
+    if given is not None:
+        return saving(given.partition("[")[0])
+    if "lost-derivative" in subject.broken:
+        for what, _, corrected in kept_values(subject):
+            if what == f"ctx.{name}":
+                return corrected
+    method, _ = stored(subject, name)
+    statement = method.stores(name)
+    named = statement is None or isinstance(statement.value, ast.Name)
+    held = text(statement.value) if statement is not None and named else name
+    begin = "" if statement is None or named else f"{name} = {text(statement.value)}; "
+    return begin + saving(held, f"pullback.from_numpy({held})" if isinstance(value, np.ndarray) else held)

@@ -131,7 +131,7 @@ def check_writes_between(subject: Subject) -> Iterator[Finding]:
             continue
         if largest_gap(found, expected) > 0:
             name = subject.names[leaf]
-            keys = [key for key, value in attributes_of(run.node) if _lies_in(value, run.inputs[leaf])]
+            keys = [key for key, value in attributes_of(run.node) if lies_in(value, run.inputs[leaf])]
             _, line = stored(subject, keys[0] if keys else "...")
             held = f"ctx.{keys[0]}" if keys else "Something other than save_for_backward"
             yield Finding(
@@ -145,9 +145,9 @@ def check_writes_between(subject: Subject) -> Iterator[Finding]:
             return
 
 
-def saving(name: str) -> str:
-    """The code that keeps a tensor for backward."""
-    return f"ctx.save_for_backward({name})  # and ({name.rpartition('.')[2]},) = ctx.saved_tensors in backward"
+def saving(name: str, given: str = "") -> str:
+    """The code that keeps a tensor for backward. given: the tensor, if that is not the variable of this name."""
+    return f"ctx.save_for_backward({given or name})  # and ({name.rpartition('.')[2]},) = ctx.saved_tensors in backward"
 
 
 def attributes_of(node: FunctionNode) -> list[tuple[str, Any]]:
@@ -156,10 +156,10 @@ def attributes_of(node: FunctionNode) -> list[tuple[str, Any]]:
     return [(key, value) for key, value in own if not hasattr(FunctionNode, key) and key != "saved_for_forward"]
 
 
-def _lies_in(value: Any, t: Tensor) -> bool:
+def lies_in(value: Any, t: Tensor) -> bool:
     """Whether a value is a tensor or array in the memory of a tensor, or holds one."""
     if isinstance(value, (list, tuple)):
-        return any(_lies_in(part, t) for part in value)
+        return any(lies_in(part, t) for part in value)
     data = value._data if isinstance(value, Tensor) else value
     return isinstance(data, np.ndarray) and np.may_share_memory(data, t._data)
 
