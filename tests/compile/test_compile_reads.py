@@ -985,6 +985,42 @@ def test_a_call_that_gives_something_else_each_time_is_an_error_with_its_line(fn
         compiled(fn)(ones())
 
 
+class Clocked:
+    """A size that looks at the clock."""
+
+    def __index__(self) -> int:
+        return 1 + 0 * int(time.time())
+
+
+class ClockedList(list[Any]):
+    """A list that looks at the clock."""
+
+    def __iter__(self) -> Any:
+        time.time()
+        return super().__iter__()
+
+
+def a_size_with_code(x: Tensor) -> Tensor:
+    return x.reshape(Clocked(), -1)
+
+
+def a_list_with_code(x: Tensor) -> Tensor:
+    return pullback.cat(ClockedList([x, x]))
+
+
+def a_hook_of_what_is_saved(x: Tensor) -> Tensor:
+    with pullback.autograd.graph.saved_tensors_hooks(lambda t: t * time.time(), lambda t: t):
+        return (x * x).sum()
+
+
+@pytest.mark.parametrize("fn", [a_size_with_code, a_list_with_code, a_hook_of_what_is_saved])
+def test_code_of_the_users_that_an_operation_calls_is_watched(fn: Any) -> None:
+    x = pullback.ones(4, requires_grad=True)
+    with pytest.raises(TraceError, match=r"time\(\) is called, which depends on the time"):
+        pullback.compile(fn)(x)
+    assert sys.getprofile() is None
+
+
 @pytest.mark.parametrize("fn", [draws_of_numpy, draws_of_a_generator], ids=lambda fn: fn.__name__)
 def test_random_numbers_of_numpy_are_an_error_that_names_the_function(fn: Any) -> None:
     with pytest.raises(TraceError, match=rf"was changed(.|\n)*in {fn.__name__}\n"):

@@ -73,7 +73,7 @@ LINES_PER_ROOM = {
     "kernels": 900,
     "interpreters": 2600,
     "func": 2300,
-    "diagnose": 2200,
+    "diagnose": 2300,
     "compile": 5000,
     "utils": 1500,
     "compat": 1000,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from ..tensor.modes import thread
 from .places import formatted, is_ours, place_of
 
 _PYTHON = (*{sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}, "<frozen ")
@@ -73,19 +74,36 @@ class Watch:
     def __enter__(self) -> Watch:
         self._before = cast(Any, sys.getprofile())
         self._as_well = self._before if callable(self._before) else None
-        if self._before is not None and self._as_well is None:
-            self._before.disable()
-        self._outside = cast(Any, sys._getframe(1))
-        sys.setprofile(self._see)
-        return self
+        self._calls_before = thread.modes.unseen
+        try:
+            if self._before is not None and self._as_well is None:
+                self._before.disable()
+            self._outside = cast(Any, sys._getframe(1))
+            sys.setprofile(self._see)
+            thread.modes.unseen = self._unseen if self._as_well is None else None
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *exc: object) -> None:
+        thread.modes.unseen = self._calls_before
         sys.setprofile(None)
         self._outside = None  # with all that its variables hold
         if self._as_well is not None:
             sys.setprofile(self._as_well)
         elif self._before is not None:
             self._before.enable()
+
+    def _unseen(self, work: Callable[..., Any], *args: Any) -> Any:
+        """The result of ``work(*args)``, code of this library alone, whose calls are not watched: there are many."""
+        try:
+            thread.modes.unseen = None
+            sys.setprofile(None)
+            return work(*args)
+        finally:
+            sys.setprofile(self._see)
+            thread.modes.unseen = self._unseen
 
     def _see(self, frame: types.FrameType, event: str, arg: Any) -> None:
         if self._as_well is not None:

@@ -203,6 +203,26 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     kinds = overriding((*args, *kwargs.values()))
     if kinds:
         return dispatch(kinds, op.unchecked, args, kwargs)
+    modes = thread.modes
+    if modes.unseen is not None and not modes.pack_hooks and _all_known((*args, *kwargs.values())):
+        return modes.unseen(_interpreted, op, args, kwargs)
+    return _interpreted(op, args, kwargs)
+
+
+_KNOWN = frozenset((int, float, complex, bool, str, slice, type(None), np.dtype))
+
+
+def _all_known(values: Iterable[Any]) -> bool:
+    """Whether no code of the user's runs where these are looked at."""
+    for value in values:
+        if type(value) in _KNOWN or isinstance(value, (Tensor, dtypes.dtype)):
+            continue
+        if type(value) not in (tuple, list) or not _all_known(value):
+            return False
+    return True
+
+
+def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     level = highest((*args, *kwargs.values()))
     assert level is not None
     if NARROW.n and level.differentiates and is_narrow(op, args, kwargs):
