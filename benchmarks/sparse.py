@@ -1,7 +1,7 @@
 """Sparse Jacobians and Hessians against dense ones, and against asdex (JAX): `python -m benchmarks.sparse`.
 
 Values are compared before anything is timed. The libraries take turns, on one thread; a time is the least of its
-rounds, a plan's is of its first call. asdex is left out where it is not installed.
+rounds, that of a plan or a compilation is of the first in the process, for both. asdex is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,6 @@ def asdex_side(
         return None
     jax.config.update("jax_enable_x64", True)
     x, made = jax.numpy.asarray(array), {}
-    asdex.jacobian(brusselator(jax.numpy, jax.numpy.concatenate), x[:8])(x[:8])  # loads what is loaded once
     f = brusselator(jax.numpy, jax.numpy.concatenate)
     plan = timed(lambda: made.update(f=jax.jit(asdex.jacobian(f, x))))
     compiling = timed(lambda: jax.block_until_ready(made["f"](x)))
@@ -95,7 +94,6 @@ def small() -> list[tuple[str, str]]:
     array = np.random.default_rng(0).uniform(size=2048)
     x, made = pullback.from_numpy(array), {}
     in_numpy = functools.partial(pullback.compile, backend="numpy")
-    sparse.sparse_jacobian(OURS, compile=in_numpy)(x[:8])  # loads what is loaded once, as JAX is by now
     plan = timed(lambda: made.update(plan=sparse.jacobian_plan(OURS, x)))
     eager, planned, compiled = (
         sparse.sparse_jacobian(OURS, made["plan"], compile=how) for how in (None, in_numpy, pullback.compile)
