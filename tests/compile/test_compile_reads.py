@@ -1399,6 +1399,40 @@ def test_second_derivatives_that_cannot_be_had_any_more_are_an_error() -> None:
         _second(compiled(lambda x: x**3 * Own.scale), lambda: setattr(Own, "scale", 5.0))
 
 
+def global_in_a_class() -> Any:
+    _set_global(2.0)
+
+    class Own:
+        def scaled(self, x: Tensor) -> Tensor:
+            return x * SCALE
+
+    own = Own()
+    return lambda x: own.scaled(x), lambda: _set_global(5.0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *(module_attribute, attribute_in_a_module, context_of_decimal, patched_numpy, level_of_a_logger),
+        *(value_of_a_thread, class_attribute, tensor_of_a_class, global_in_a_class, environment_variable),
+    ],
+    ids=lambda case: case.__name__,
+)
+def test_second_derivatives_after_a_change_of_what_no_copy_is_made_of_are_an_error(case: Any) -> None:
+    fn, change = case()
+    assert _second(compiled(lambda x: fn(x) ** 3), None) == _second(lambda x: fn(x) ** 3, None)
+    with pytest.raises(RuntimeError, match=r"has changed since the function was called(.|\n)*What to do"):
+        _second(compiled(lambda x: fn(x) ** 3), change)
+
+
+@pytest.mark.parametrize("case", [held_context_of_decimal, state_of_a_generator], ids=lambda case: case.__name__)
+def test_second_derivatives_with_settings_of_which_copies_are_made(case: Any) -> None:
+    fn, _ = case()
+    expected = _second(lambda x: fn(x) ** 3, None)
+    fn, change = case()
+    assert _second(compiled(lambda x: fn(x) ** 3), change) == expected
+
+
 def test_a_backward_that_is_planned_later_is_that_of_the_function_that_ran() -> None:
     scale = [2.0]
     x = pullback.tensor([1.0, 2.0], requires_grad=True)

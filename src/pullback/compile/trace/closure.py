@@ -37,6 +37,7 @@ from .holders import (
     OF_FUNCTIONS,
     PLAIN,
     Guards,
+    Setting,
     attributes,
     content,
     contents,
@@ -74,6 +75,7 @@ class Environment:
         self.codes: set[types.CodeType] = set()  # of the functions that were looked into
         self.spaces: list[tuple[dict[str, Any], list[str]]] = []  # the names that code looked at later has, and where
         self._names: set[tuple[int, str]] = set()  # guarded, by the id of their module's dict
+        self._read_in_place: set[tuple[int, str]] = set()  # those that no copy is made of
         self._fixed: list[tuple[Any, str]] = []  # no copy of what is in classes and modules is made
         self._replaceable = True
         self._holds: dict[int, bool] = {}  # by id: whether what a trace replaces can be reached from it
@@ -257,13 +259,13 @@ class Environment:
         for name in names:
             if name in space:
                 value = space[name]
-                self._guard_name(space, name)
+                self._guard_name(space, name, fixed=not self._replaceable)
                 if is_a(value, types.ModuleType):
                     modules.append((name, value))
                 else:
                     yield name, value
             elif name in vars(builtins):
-                self._guard_name(space, name)
+                self._guard_name(space, name, fixed=not self._replaceable)
                 self._guard_name(vars(builtins), name)
         self._in_modules(modules, names)
 
@@ -289,7 +291,10 @@ class Environment:
                     elif not library or (is_a(value, types.FunctionType) and _is_users(value)):
                         self._fixed.append((value, f"{label}.{name}"))
 
-    def _guard_name(self, space: dict[str, Any], name: str) -> None:
+    def _guard_name(self, space: dict[str, Any], name: str, fixed: bool = True) -> None:
+        """fixed: whether a copy of the function that names it would read it here as well."""
+        if fixed:
+            self._read_in_place.add((id(space), name))
         if (id(space), name) not in self._names:
             self._names.add((id(space), name))
             self._kept.append(space)
@@ -357,6 +362,8 @@ class Environment:
             return type(value)(map(again, held.values()), value.maxlen)
         if is_a(value, list):
             return type(value)(map(again, held.values()))
+        if is_a(value, local):
+            return value
         if not is_object(value):  # an array, bytes
             return self._frozen_copy(value, held) if frozen else value
         kind: Any = type(value)
@@ -402,10 +409,10 @@ class Environment:
     def changed_for_good(self) -> str:
         """The name of something that has changed and that no copy can be made of; "" if there is nothing."""
         for holder in self.guards.holders:
-            fixed = is_a(holder, type) or id(holder) in self._in_place
+            fixed = is_a(holder, (type, Setting, local)) or is_logger(holder) or id(holder) in self._in_place
             if fixed and not same_contents(self.guards.before[id(holder)], contents(holder)):
-                return self.label(holder) or type(holder).__name__
-        return ""
+                return self.label(holder) or str(getattr(holder, "name", type(holder).__name__))
+        return next((name for space, name in self.guards.renamed() if (id(space), name) in self._read_in_place), "")
 
 
 def is_compiled(value: Any) -> bool:

@@ -34,8 +34,8 @@ _LAZY = frozenset(
 class Setting:
     """A setting of Python's that is read without a call."""
 
-    def __init__(self, read: Callable[[], dict[Any, Any]]) -> None:
-        self.read = read
+    def __init__(self, name: str, read: Callable[[], dict[Any, Any]]) -> None:
+        self.name, self.read = name, read
 
 
 def module_of(value: Any) -> str:
@@ -55,7 +55,7 @@ def _of_context(context: Any) -> dict[Any, Any]:
     return {**dict(enumerate(held)), "traps": " ".join(signal.__name__ for signal in traps)}
 
 
-DECIMAL = Setting(lambda: _of_context(sys.modules["decimal"].getcontext()))
+DECIMAL = Setting("the context of decimal", lambda: _of_context(sys.modules["decimal"].getcontext()))
 """The context in which this thread computes with decimals."""
 
 
@@ -326,16 +326,21 @@ class Guards:
             return True
         if self._types != [*map(_kind, self.holders)]:
             return False
-        for space, name, value in self._names:
-            now = space.get(name)
-            if now is not value and not equal(now, value):
-                return False
+        if any(self.renamed()):
+            return False
         if not all(
             same_contents(self.before[id(h)], contents(h)) for h in self.holders if self.drawing or not is_a(h, _RANDOM)
         ):
             return False
         self.settle()
         return True
+
+    def renamed(self) -> Iterator[tuple[dict[str, Any], str]]:
+        """The names that mean something else than when they were added, each with its module's dict."""
+        for space, name, value in self._names:
+            now = space.get(name)
+            if now is not value and not equal(now, value):
+                yield space, name
 
 
 def _kind(holder: Any) -> Any:
