@@ -172,7 +172,18 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     if "broadcast" in text:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "size")]
         text = broadcast_message(shapes) or text
+        found += f".\n  What to do: {do}" if (do := _kept_axis(shapes)) else ""
     return RuntimeError(f"{where}{text}\n  The arguments were: {found}.")
+
+
+def _kept_axis(shapes: list[tuple[int, ...]]) -> str:
+    """What to do about shapes that would broadcast if the one with fewer axes had kept an axis of size 1."""
+    if len(shapes) == 2 and abs(len(shapes[0]) - len(shapes[1])) == 1:
+        short, long = sorted(shapes, key=len)
+        for dim in range(1, len(long)):
+            if broadcast_message([(*short[:dim], 1, *short[dim:]), long]) is None:
+                return f"keep the axis that was summed, by keepdim=True, or put it back by unsqueeze({dim})"
+    return ""
 
 
 def of_size(name: str, error: Exception) -> Exception:
@@ -503,7 +514,8 @@ def notice_foreign_functions() -> None:
         return
     _LOOKED[0] = len(kinds)
     for kind in kinds:
-        if kind not in _TOLD and _is_meant_for_us(vars(sys.modules.get(kind.__module__, object))):
+        local = "<locals>" in kind.__qualname__  # its names are those of a function, which is over
+        if not local and kind not in _TOLD and _is_meant_for_us(vars(sys.modules.get(kind.__module__, object))):
             _TOLD.add(kind)
             warnings.warn(
                 message(

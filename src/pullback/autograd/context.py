@@ -21,6 +21,15 @@ from .structure import Door, holds_nothing
 _ndarray = np.ndarray
 
 
+_IN_ORDER = "a tuple of gradients, in the order of forward's arguments"
+_ONE = "a Tensor, e.g. pullback.from_numpy(array)"
+
+
+def _unordered(value: Any) -> bool:
+    """Whether it is a set, a dict or an iterator, which backward may return by mistake for a tuple."""
+    return isinstance(value, (set, frozenset, dict)) or hasattr(value, "__next__")
+
+
 class FunctionNode(Node):
     """One call of a Function: ``ctx`` in its methods, ``grad_fn`` of its outputs. Any attribute may be set on it.
 
@@ -186,11 +195,17 @@ class FunctionNode(Node):
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         backward = self._forward_cls.backward if self._door is None else self._door.backward
-        if self._output_types is None:
-            given = wrap(g) if type(g) is _ndarray or not (taped or isinstance(g, Tensor)) else g  # sparse: a Tensor
-            grads = backward(self, given)
-        else:
-            grads = backward(self, *self._materialized(g))
+        try:
+            if self._output_types is None:
+                given = (
+                    wrap(g) if type(g) is _ndarray or not (taped or isinstance(g, Tensor)) else g
+                )  # sparse: a Tensor
+                grads = backward(self, given)
+            else:
+                grads = backward(self, *self._materialized(g))
+        except Exception as error:
+            error.add_note(f"  In {self._forward_cls.__name__}.backward().")
+            raise
         if type(grads) is not tuple and type(grads) is not list:
             grads = (grads,) if type(grads) is Tensor or not isinstance(grads, tuple) else tuple(grads)
         edges = self._edges
@@ -235,16 +250,17 @@ class FunctionNode(Node):
         """Gradients cut to the number of arguments, if the further ones are None, as torch allows."""
         n = len(self._edges)
         if len(grads) < n or any(g is not None for g in grads[n:]):
-            raise self._wrong_count(len(grads), n)
+            raise self._wrong_count(len(grads), n, len(grads) == 1 and _unordered(grads[0]))
         return grads[:n]
 
-    def _wrong_count(self, found: int, expected: int) -> RuntimeError:
+    def _wrong_count(self, found: int, expected: int, unordered: bool = False) -> RuntimeError:
         cls = self._forward_cls
         names = [cls._contract.argument(i) for i in range(expected)]
+        one = f"{_IN_ORDER}: one" if unordered else "one"
         return RuntimeError(
             f"function {type(self).__name__} returned an incorrect number of gradients (expected {expected}, got "
             f"{found}).\n"
-            f"  What to do: return one for each argument of {cls.__name__}.forward ({', '.join(names)}), None for "
+            f"  What to do: return {one} for each argument of {cls.__name__}.forward ({', '.join(names)}), None for "
             "those without."
         )
 
@@ -257,7 +273,7 @@ class FunctionNode(Node):
             raise RuntimeError(
                 f"{self._forward_cls.__name__}.backward returned a {type(grad).__name__} as gradient of {name!r}; "
                 f"expected Variable or None (got {type(grad).__name__}).\n"
-                "  What to do: return a Tensor, e.g. pullback.from_numpy(array)."
+                f"  What to do: return {_IN_ORDER if _unordered(grad) else _ONE}."
             )
         raise RuntimeError(
             f"function {type(self).__name__} returned a gradient different from None at position {i + 1}, but the "

@@ -38,9 +38,11 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
     if not isinstance(tensor, GradientEdge):
         data = tensor._data
         if not tensor._requires_grad:
+            do = "set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()"
+            if data.dtype.kind not in "fcV":
+                do = f"compute it in floating point: a tensor of {data.dtype} has no gradient"
             raise RuntimeError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn.\n"
-                "  What to do: set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()."
+                f"element {i} of tensors does not require grad and does not have a grad_fn.\n  What to do: {do}."
             )
     else:
         place: Any = edge_at(tensor)
