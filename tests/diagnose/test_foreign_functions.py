@@ -66,7 +66,8 @@ def test_who_uses_both_libraries_is_told_nothing(tmp_path: Path) -> None:
 
 
 def test_who_imports_pytorch_in_a_function_is_told_nothing(tmp_path: Path) -> None:
-    local = "def compare():\n    from torch.autograd import Function as Theirs\n    class T(Theirs): pass\n    return T\nkept = compare()\n"
+    local = "def compare():\n    from torch.autograd import Function as Theirs\n    class T(Theirs): pass\n"
+    local += "    return T\nkept = compare()\n"
     _, told = run(tmp_path, local + "from pullback.autograd import Function")
     assert told == ""
 
