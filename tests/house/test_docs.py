@@ -29,7 +29,7 @@ CHAPTERS = sorted(path.name for path in (DOCS / "learn").glob("*.md") if path.na
 PAGES = sorted(DOCS.rglob("*.md"))
 INTERPRETERS = ("payloads", "taylor", "sparse_derivatives")
 BRIDGES = ("bridge_torch", "bridge_jax")
-IN_TWO_LANGUAGES = (*INTERPRETERS, *BRIDGES, "scipy")
+IN_TWO_LANGUAGES = (*INTERPRETERS, *BRIDGES, "scipy", "numpy_code")
 OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
     DOCS / f"{name}.md"
     for name in (
