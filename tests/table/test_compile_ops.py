@@ -87,8 +87,8 @@ def _problem_of_layout(name: str, sample: Sample, layout: Callable[[Any], Any]) 
 
     def through_a_reshape(*args: Any, **kwargs: Any) -> Any:
         found = tensors_of(resolve(pullback, name)(*args, **kwargs))
-        given = [id(t) for t in (*args, *kwargs.values())]
-        dense = [t for t in found if getattr(t, "layout", None) is pullback.strided and id(t) not in given]
+        given = (*args, *kwargs.values())
+        dense = [t for t in found if getattr(t, "layout", None) is pullback.strided and not any(t is a for a in given)]
         for t in dense:
             t.reshape(-1).zero_()
         return dense
