@@ -481,7 +481,8 @@ def under_title(op: Op, title: str, contiguous: bool = False, **saved: Any) -> C
         assert op.made is not None
         other = op.copy(title, saved)
         other.plans, other.contiguous = Plans(other), op.contiguous or contiguous
-        found = op.copies[key] = errors.called(op.made(other), op.name, elementwise=op.elementwise)
+        other.unchecked = op.made(other)
+        found = op.copies[key] = errors.called(other.unchecked, op.name, elementwise=op.elementwise)
         found.op, found.__name__ = other, op.call.__name__  # type: ignore[attr-defined]
     return op.copies[key]
 
