@@ -91,6 +91,9 @@ def _foreign(where: str, value: Any) -> TypeError | None:
             f"give its values, pullback.tensor({'x.detach()' if host == 'torch' else 'x'}), or make the function of "
             f"{host} that is to keep its gradient a node, by pullback.bridge.{host}.function(f)"
         )
+        if any(base.__name__ == "Tracer" for base in type(value).__mro__):  # its values are not known yet
+            found = f"a Tracer of jax, for a {kind} of {value.dtype}{list(value.shape)}"
+            do = "pass it as an argument to the function that pullback.bridge.jax.wrap() makes one of jax"
     else:
         return None
     where += "()" if where.replace(".", "").isidentifier() else ""

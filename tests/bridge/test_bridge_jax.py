@@ -259,7 +259,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a tracer from outside": (
         lambda: jax.grad(lambda s: wrap(lambda a: a * s)(jnp.ones(3)).sum())(jnp.ones(3)),
         RuntimeError,
-        "unsupported operand.*Tracer",
+        "found a Tracer of jax, for a jax.Array of float.*pass it as an argument",
     ),
     "no function of JAX": (lambda: function(3), TypeError, "expected a function, found int 3"),
 }

@@ -1562,3 +1562,28 @@ def test_gradients_of_some_results_after_what_it_reads_has_changed_for_good(back
     assert found == [[0.0, 0.0, 1.0], [1.5, 1.5, 1.5], [1.5, 1.5, 1.5]]
     ones = pullback.ones(1).expand(3)
     assert pullback.autograd.grad(results[1], [x, y], ones)[1].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("code", ["x[:, 0] * 2", "x.t() + 1", "(x[0] * x.view(-1)[:3]).sum()"])
+def test_a_view_of_a_tensor_in_the_names_of_evaluated_code_writes_nothing(code: str) -> None:
+    def work(x: Any) -> Any:
+        return eval(code, {"x": x})
+
+    x = pullback.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    assert pullback.compile(work)(x).tolist() == work(x).tolist()
+
+
+def test_a_profiler_may_look_at_tensors_that_are_being_made() -> None:
+    seen: list[bool] = []
+
+    def look(frame: types.FrameType, event: str, arg: Any) -> None:
+        seen.extend(isinstance(value, dict) for value in frame.f_locals.values())
+
+    compiled = pullback.compile(lambda x: (x * 2).sum())
+    sys.setprofile(look)
+    try:
+        found = compiled(pullback.ones(3))
+    finally:
+        sys.setprofile(None)
+    assert seen
+    assert found.item() == 6.0

@@ -205,7 +205,7 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     names, lines = Details.of_written(node, t, expected)
     name = names.split("`")[1] if names else "saved"
     do = f"write to a copy, by `{name} = {name}.clone()` just before the write; or take the clone() where it was saved"
-    if t._requires_grad and t._edge is None:
+    if t._requires_grad and t._place is None:
         do = f"call backward() before the write, or give a copy, `{name}.clone()`, to the operation that saved it"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {names}a "

@@ -121,7 +121,8 @@ def _of_tensor(t: Tensor) -> dict[Any, Any]:
     array, version, memory = t._data, t._version_of, None
     if is_a(array, np.ndarray):
         memory = array.tobytes()
-    counted = (version and version.n, t._requires_grad, getattr(array, "shape", None), getattr(array, "strides", None))
+    writes = 0 if version is None else version.n  # a view brings a counter, and writes nothing
+    counted = (writes, t._requires_grad, getattr(array, "shape", None), getattr(array, "strides", None))
     held = {"": memory, ".": repr(counted), ".data": array, ".class": type(t), ".edge": t._edge, ".grad": t._grad}
     return {**held, **vars(t)}
 

@@ -46,6 +46,8 @@ class TracedTensor(Lifted):
 
     def __getattr__(self, name: str) -> Any:
         """An attribute that the user gave to the tensor: the program holds for tensors with the same."""
+        if name == "_data":  # it is being made: a profiler may look at it
+            raise AttributeError(name)
         level, known = self._data.level, self._known
         found = MISSING if known is None else known.attributes.get(name, MISSING)
         if known is not None and not name.startswith("__"):
