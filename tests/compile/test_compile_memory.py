@@ -476,3 +476,22 @@ def test_a_tensor_from_outside_whose_requires_grad_is_set_is_refused() -> None:
         with pytest.raises(TraceError, match=r"requires_grad of a tensor (.|\n)* was set"):
             pullback.compile(lambda t, set_it=set_it: set_it(t) * 2, backend="numpy")(x)
         assert x.requires_grad is value
+
+
+@pytest.mark.parametrize("kind", ["closure", "class", "bytes"])
+def test_an_array_that_is_read_by_value_and_written_to_through_a_tensor_is_refused(kind: str) -> None:
+    raw = bytearray(12)
+    array = np.frombuffer(raw, np.float32) if kind == "bytes" else np.zeros(3, np.float32)
+
+    class Holder:
+        held = array
+
+    def fn(x: Tensor) -> Tensor:
+        x.add_(1)
+        return x * float(array[0] if kind == "closure" else Holder.held[0] if kind == "class" else raw[3])
+
+    t = pullback.from_numpy(array)
+    with pytest.raises(TraceError, match="is written to in place, and shares memory with"):
+        pullback.compile(fn, backend="numpy")(t)
+    assert t.tolist() == [0.0, 0.0, 0.0]
+    assert pullback.compile(fn, backend="numpy")(pullback.zeros(3)).tolist() == [0.0, 0.0, 0.0]

@@ -14,6 +14,7 @@ import functools
 import gc
 import hashlib
 import importlib
+import inspect
 import io
 import itertools
 import locale
@@ -22,10 +23,12 @@ import math
 import mmap
 import operator
 import os
+import pickle
 import queue
 import random
 import re
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -713,7 +716,76 @@ def weak_proxy() -> Any:
     return lambda x: x * proxy.scale, change
 
 
+def element_of_a_map_of_a_file() -> Any:
+    with tempfile.TemporaryFile() as file:
+        mapped = np.memmap(file, np.float32, "w+", shape=(3,))
+    mapped[0] = 1
+    return lambda x: x * float(mapped[0]), lambda: mapped.__setitem__(0, 5)
+
+
+class NamedArray(np.ndarray):
+    """An array with attributes."""
+
+    scale = 1.0
+
+
+def element_of_a_derived_array() -> Any:
+    held = np.ones(3).view(NamedArray)
+    return lambda x: x * float(held[0]), lambda: held.__setitem__(0, 5)
+
+
+def attribute_of_a_derived_array() -> Any:
+    held = np.ones(3).view(NamedArray)
+    held.scale = 2.0
+    return lambda x: x * held.scale, lambda: setattr(held, "scale", 5.0)
+
+
+def element_of_a_record() -> Any:
+    held = np.rec.array([(1.0, 2)], dtype=[("v", float), ("w", int)])
+    return lambda x: x * float(held.v[0]), lambda: held.v.__setitem__(0, 5)
+
+
+def mask_of_an_array() -> Any:
+    held = np.ma.array([1.0, 2.0], mask=[False, False])
+    return lambda x: x * float(held.sum()), lambda: held.__setitem__(0, np.ma.masked)
+
+
+def cache_that_is_cleared() -> Any:
+    held = [2.0]
+    double = functools.cache(lambda n: n * held[0])
+
+    def change() -> None:
+        held[0] = 3.0
+        double.cache_clear()
+
+    return lambda x: x * double(2), change
+
+
+def cache_that_is_cleared_later() -> Any:
+    held = [2.0]
+    double = functools.lru_cache(1)(lambda n: n * held[0])
+    double(2)
+    held[0] = 3.0
+    return lambda x: x * double(2), lambda: double(5)  # which takes the place of what was kept
+
+
+def closure_of_a_function_in_a_ufunc() -> Any:
+    held = [2.0]
+    scaled = np.frompyfunc(lambda v: v * held[0], 1, 1)
+    return lambda x: x * float(scaled(2.0)), lambda: held.__setitem__(0, 5.0)
+
+
+def handlers_of_a_logger() -> Any:
+    log = logging.getLogger("of a test with handlers")
+    for handler in log.handlers[:]:
+        log.removeHandler(handler)
+    return lambda x: x * len(log.handlers), lambda: log.addHandler(logging.NullHandler())
+
+
 READS: list[Case] = [
+    *(element_of_a_map_of_a_file, element_of_a_derived_array, attribute_of_a_derived_array, element_of_a_record),
+    *(mask_of_an_array, cache_that_is_cleared, cache_that_is_cleared_later, closure_of_a_function_in_a_ufunc),
+    handlers_of_a_logger,
     *(context_of_decimal, context_of_decimal_of_a_module, other_context_of_decimal, held_context_of_decimal),
     *(state_of_a_generator, state_of_numpy, patched_numpy, patched_part_of_numpy, patched_library),
     *(closure_of_a_function_put_into_the_library, library_by_another_name, level_of_a_logger, level_for_all_loggers),
@@ -969,7 +1041,51 @@ def signs_of_the_locale(x: Tensor) -> Tensor:
     return x * len(locale.localeconv())
 
 
+class Taking:
+    """What a class keeps, and what its method closes over, are taken from."""
+
+    kept = itertools.count(1)
+
+    def of_class(self) -> int:
+        return next(self.kept)
+
+    def of_module(self) -> int:
+        return next(COUNTED)
+
+
+COUNTED = itertools.count(1)
+TAKING = Taking()
+
+
+def next_of_a_class(x: Tensor) -> Tensor:
+    return x * TAKING.of_class()
+
+
+def next_of_a_module_in_a_method(x: Tensor) -> Tensor:
+    return x * TAKING.of_module()
+
+
+def module_by_a_name_that_is_made(x: Tensor) -> Tensor:
+    return x * importlib.import_module("another_" + "of_a_test"[:9]).__dict__.get("scale", 1)
+
+
+def module_by_a_name_that_is_made_in_c(x: Tensor) -> Tensor:
+    return x * __import__("another_" + "of_a_test"[:9]).__dict__.get("scale", 1)
+
+
+def names_of_who_calls(x: Tensor) -> Tensor:
+    return x * len(inspect.currentframe().f_back.f_locals)  # type: ignore[union-attr]
+
+
+PICKLED = pickle.dumps(Taking)
+
+
+def unpickled(x: Tensor) -> Tensor:
+    return x * len(pickle.loads(PICKLED).__doc__)
+
+
 CALLS = [
+    *(module_by_a_name_that_is_made, module_by_a_name_that_is_made_in_c, names_of_who_calls, unpickled),
     *(running_hash, scanner_of_re, queue_of_threads, the_thread, place_in_memory, the_locale, signs_of_the_locale),
     *(next_by_its_method, folder, size_of_a_file, whether_there_is_a_file, limit_of_the_interpreter, who_calls),
     *(name_of_the_thread, settings_of_numpy, settings_of_the_library, the_seed, loads_a_file, earlier_calls),
@@ -983,6 +1099,29 @@ def test_a_call_that_gives_something_else_each_time_is_an_error_with_its_line(fn
     first = fn.__code__.co_firstlineno
     with pytest.raises(TraceError, match=rf"line ({first + 1}|{first + 2}), in {fn.__name__}\n(.|\n)*What to do"):
         compiled(fn)(ones())
+
+
+@pytest.mark.parametrize("fn", [next_of_a_class, next_of_a_module_in_a_method], ids=lambda fn: fn.__name__)
+def test_an_iterator_that_a_class_or_a_module_keeps_is_refused(fn: Any) -> None:
+    with pytest.raises(TraceError, match="is an iterator: what it gives next would be the same in every call"):
+        compiled(fn)(ones())
+
+
+def test_an_iterator_that_a_method_closes_over_is_refused_where_the_method_runs() -> None:
+    counted = itertools.count(1)
+
+    class Both:
+        def takes(self) -> int:
+            return next(counted)
+
+        def takes_nothing(self) -> int:
+            return 3
+
+    held = Both()
+    assert compiled(lambda x: x * held.takes_nothing())(ones()).tolist() == [3.0, 3.0]
+    with pytest.raises(TraceError, match="counted is an iterator"):
+        compiled(lambda x: x * held.takes())(ones())
+    assert next(counted) == 1
 
 
 class Clocked:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import pullback
+from pullback import Tensor
 from pullback.func import vmap
 from tests.programs.vmap.common import a_of, b_of
 from tests.side_by_side import constant, leaf
@@ -230,3 +231,26 @@ def test_values_of_an_outer_batch_are_put_into_a_tensor_of_an_inner_one(put: Any
     a, b = pullback.arange(4.0).reshape(2, 2), -pullback.arange(12.0).reshape(3, 2, 2)
     found = vmap(lambda a: vmap(lambda b: put(a, b))(b))(a)
     assert found.tolist() == [[put(p, q).tolist() for q in b] for p in a]
+
+
+@pytest.mark.parametrize("write", ["everywhere", "slice", "copy", "of a view"])
+def test_a_write_over_all_of_a_tensor_may_be_gone_through_twice(write: str) -> None:
+    def fn(t: Tensor) -> Tensor:
+        v = t.cumsum(-1)
+        if write == "everywhere":
+            v[...] = t
+        elif write == "slice":
+            v[:] = t
+        elif write == "copy":
+            v.copy_(t)
+        else:
+            v.t().copy_(t.t())
+        return v
+
+    x = pullback.tensor([[[1.0, 2.0]], [[3.0, 4.0]]], requires_grad=True)
+    y = pullback.func.vmap(fn)(x)
+    if write != "of a view":
+        assert y.grad_fn is not None
+        assert y.grad_fn.name() == "CopyBackwards"
+        pullback.autograd.grad(y.sum(), x)
+    assert pullback.autograd.grad(y.sum(), x)[0].tolist() == pullback.ones(2, 1, 2).tolist()

@@ -131,11 +131,19 @@ _OTHER_LAYOUT = (
 )
 
 
+def _falling(found: Layout) -> bool:
+    """Whether the steps of the axes in memory fall, but for those that repeat elements."""
+    steps = [stride for n, stride in found if n > 1 and stride]
+    return steps == sorted(steps, reverse=True)
+
+
 def layout(step: Step, layouts: list[Layout | None]) -> bool:
     """Whether the results of a step may have another layout: of operands with different layouts, or with windows that
     share elements, and of functions, in which there may be such operands."""
     read = {found for found in layouts[: len(step.names)] if found}
     windows = any(len({stride for _, stride in found}) < len(found) for found in read)
+    # an axis that `expand` made has no place in the order of the others
+    windows |= any(any(s == 0 and n > 1 for n, s in found) and not _falling(found) for found in read)
     transformed = any(name.startswith("f") for name in step.names)
     return transformed or windows or len(read) > 1 or any(word in step.form for word in _OTHER_LAYOUT)
 

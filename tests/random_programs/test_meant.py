@@ -270,3 +270,48 @@ def test_each_form_that_goes_forward_has_a_definition() -> None:
         for form in forms:
             found = meant.by_definition(form, definitions)
             assert not re.search(goes, found), form
+
+
+@pytest.mark.parametrize("view", [lambda t: t[...], lambda t: t.view_as(t), lambda t: t[0:2]])
+def test_a_write_to_a_view_of_a_tensor_from_outside_reaches_it(view: Any) -> None:
+    outside = pullback.tensor([1.0, 2.0])
+
+    def fn(t: Any) -> Any:
+        view(outside).copy_(t * 3)
+        return outside
+
+    assert pullback.func.jacrev(fn)(pullback.tensor([5.0, 7.0])).tolist() == [[3.0, 0.0], [0.0, 3.0]]
+    assert outside.tolist() == [15.0, 21.0]
+    assert pullback.func.jacfwd(fn)(pullback.tensor([5.0, 7.0])).tolist() == [[3.0, 0.0], [0.0, 3.0]]
+
+
+def test_the_tangent_of_a_linear_function_is_a_constant() -> None:
+    x = pullback.tensor([1.0, 2.0], requires_grad=True)
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(forward_ad.make_dual(x, pullback.ones(2)) / 4).tangent
+    assert tangent is not None
+    assert (tangent.tolist(), tangent.requires_grad) == ([0.25, 0.25], False)
+    assert not pullback.func.jacfwd(pullback.func.jacfwd(lambda t: 0 * t))(x).requires_grad
+
+
+def test_the_hessian_of_log_softmax_along_ones_vanishes() -> None:
+    x = pullback.tensor([0.75, 0.0, 2.0, -0.5], dtype=pullback.float64, requires_grad=True)
+    y = x.log_softmax(-1)
+    (first,) = pullback.autograd.grad((y * y * y).sum(), x, create_graph=True)
+    (second,) = pullback.autograd.grad(first.sum(), x)
+    assert second.abs().max().item() < 1e-12
+
+
+@pytest.mark.torch
+def test_a_wrong_answer_in_half_precision_is_not_meant() -> None:
+    pytest.importorskip("torch")
+    program = written(
+        "x = lib.tensor([-0.5, 0.25], dtype=lib.float16);"
+        "r = lib.func.jacfwd(lambda t: t.clone().addcmul_(t, t, value=0.5))(x)"
+    )
+    shown = meant.Shown("values of r", "[float16, []]  |  [float16, []]", program)
+    assert meant.right(shown)
+    inner = pullback.func.jacfwd
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pullback.func, "jacfwd", lambda *args: lambda x: inner(*args)(x) * 1.75)
+        assert not meant.right(shown)

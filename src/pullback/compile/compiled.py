@@ -128,7 +128,7 @@ class Compiled:
             self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
             return self.traced_function(*args, **kwargs)
         held = entry.unwritten(tensors) if entry.tracked and entry.traced.written else tensors
-        found = entry.forward.run(*[t._data for t in tensors])
+        found = entry.forward.run(*(arrays := [t._data for t in tensors]))
         saved: Sequence[Any] = ()
         if entry.direct:
             n = len(entry.outs)
@@ -137,7 +137,7 @@ class Compiled:
         else:
             results, saved = self._results(entry, tensors, found)
         if entry.tracked:
-            self._connect(entry, held, results, saved)
+            self._connect(entry, held, arrays if held is tensors else [t._data for t in held], results, saved)
         return entry.rebuilt(results)
 
     def _refused_writes(self, entry: Entry, tensors: list[Tensor]) -> TraceError | None:
@@ -147,7 +147,8 @@ class Compiled:
         shared = entry.shared_memory(tensors)
         if shared is None:
             return None
-        name, other = (entry.environment.label(tensors[i]) or f"argument {i}" for i in shared)
+        reached = [*tensors, *entry.read_by_value]
+        name, other = (entry.environment.label(reached[i]) or f"argument {i}" for i in shared)
         line = dict(zip((i for i, _ in entry.traced.written), entry.traced.lines, strict=True))[shared[0]]
         return TraceError(
             f"compile: {name} is written to in place, and shares memory with {other}, which a program takes for "
@@ -169,9 +170,9 @@ class Compiled:
             tensors[place]._bump()
         return results, rest[len(entry.traced.written) :]
 
-    def _connect(self, entry: Entry, tensors: Any, results: list[Any], saved: Any) -> None:
+    def _connect(self, entry: Entry, tensors: Any, arrays: Any, results: list[Any], saved: Any) -> None:
         """Make a node; the results that require grad become its outputs."""
-        node = self._node(entry, tensors, results, saved)
+        node = self._node(entry, tensors, arrays, results, saved)
         for k, i in enumerate(entry.tracked):
             if entry.traced.passed[i] is None and results[i]._edge is None:
                 t = results[i]
@@ -193,13 +194,13 @@ class Compiled:
         model = rebuild((args, kwargs), iter(flat))
         places = [(id(t), place.get(id(t), -1)) for t in environment.tensors]
 
-        def call(given: Sequence[Tensor], traced: bool = True) -> Any:
+        def call(given: Sequence[Tensor], read: Any = None) -> Any:
             rest = iter(given[len(place) :])
             replace = {key: given[i] if i >= 0 else next(rest) for key, i in places}
             found = [given[v.number] if type(v) is Argument else v for v in leaves(model)]
             positional, named = rebuild(model, iter(found))
             with without_collector():  # from before the first look at what it may change to after the last
-                return _called(self, environment, positional, named, replace, traced)
+                return _called(self, environment, positional, named, replace, read)
 
         entry: Entry | None
         try:
@@ -310,9 +311,11 @@ def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bo
 
 
 def _called(
-    compiled: Compiled, environment: Environment, args: Any, kwargs: Any, replace: dict[int, Tensor], traced: bool
+    compiled: Compiled, environment: Environment, args: Any, kwargs: Any, replace: dict[int, Tensor], read: Any
 ) -> Any:
-    """Call the function with other tensors, both as arguments and in what it reaches. traced: it may set nothing.
+    """Call the function with other tensors, both as arguments and in what it reaches.
+
+    read: reads the result of a trace, while the function is still watched, and may set nothing; None: it is no trace.
 
     What it reaches is as it was when it was first called, also if it has changed since.
     """
@@ -333,7 +336,7 @@ def _called(
     args = rebuild(args, iter([change(v) for v in leaves(args)]))
     kwargs = rebuild(kwargs, iter([change(v) for v in leaves(kwargs)]))
     fn = environment.replaced(compiled.traced_function, replace, made, frozen)
-    if not traced:
+    if read is None:
         return fn(*args, **kwargs)
     state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
 
@@ -349,7 +352,7 @@ def _called(
     result = None
     try:
         with watch:
-            result = fn(*args, **kwargs)
+            result = read(fn(*args, **kwargs), watch)
     except Exception as error:
         first = state.first_use_in(error)
         if first is None:

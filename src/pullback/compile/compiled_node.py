@@ -6,7 +6,7 @@ derivative, the original function runs again and is differentiated twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.api import grad
@@ -24,14 +24,16 @@ if TYPE_CHECKING:
 class CompiledNode(Node):
     """A call of a compiled function: its arguments, and the values that forward left for backward."""
 
-    __slots__ = ("_outputs", "_tensors", "_versions", "_writes", "entry", "saved")
+    __slots__ = ("_arrays", "_outputs", "_tensors", "_versions", "_writes", "entry", "saved")
 
     entry: Entry
     saved: Any  # arrays; those that are arguments or results too are among the tensors
 
-    def __init__(self, entry: Entry, tensors: Sequence[Tensor], results: Sequence[Tensor], saved: Any) -> None:
+    def __init__(
+        self, entry: Entry, tensors: Sequence[Tensor], arrays: Sequence[Any], results: Sequence[Tensor], saved: Any
+    ) -> None:
         begin(self, [edge_of(t) if t._requires_grad else None for t in tensors])
-        self.entry, self.saved = entry, saved
+        self.entry, self.saved, self._arrays = entry, saved, arrays
         self._outputs = len(entry.tracked)
         # saved results are kept as other tensors on their memory: the results would form a cycle with the node
         held: list[Any] = [*tensors, *(results[i].detach() for i in entry.saved_results)]
@@ -45,6 +47,7 @@ class CompiledNode(Node):
         """Refuse if the saved values were freed, or written to since."""
         if self.saved is FREED:
             raise second_backward(self)
+        self.refuse_replaced(range(len(self._arrays)) if all_tensors else self.entry.read)
         if self._writes == WRITES.n or type(self._tensors) is PackedTuple:
             return
         for i, t in enumerate(self._tensors):
@@ -53,6 +56,13 @@ class CompiledNode(Node):
             expected = 0 if self._versions is None else self._versions[i]
             if t._version_of.n != expected:
                 raise written_since(self, t, expected)
+
+    def refuse_replaced(self, numbers: Iterable[int]) -> None:
+        """Refuse if tensors have other memory now: some of what is needed was computed from the former."""
+        arrays, tensors = self._arrays, self._tensors
+        for i in numbers if type(tensors) is not PackedTuple else ():
+            if i < len(arrays) and tensors[i]._data is not arrays[i]:
+                raise replaced_since(self, self.entry.environment.label(tensors[i]) or f"argument {i}")
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -73,14 +83,18 @@ class CompiledNode(Node):
         tensors = self._unpacked()
         given = g if self._outputs > 1 else [g]
         wanted = tuple(e is not None and (needed is None or e[0] in needed) for e in self._edges)
-        if self.entry.traced.problem or (taped and any(isinstance(t, Lifted) for t in given)):
+        if self.entry.traced.users:
+            self.entry.refuse_changes()
+        all_wanted = needed is None or all(e is None or e[0] in needed for e in self._edges)
+        again = self.entry.traced.problem or self.entry.asks(taped, all_wanted)
+        if again or (taped and any(isinstance(t, Lifted) for t in given)):
             made = self._by_operations(tensors, given, wanted, thread.modes.grad_enabled and taped)
             return made if taped else [None if t is None else t._data for t in made]
         found: Sequence[Any] = self.entry.backward(tensors, self.saved, given, wanted)
         if taped:
             found = self._recorded(tensors, given, found)
         if not keep and self.entry.frees:
-            self.saved, self._tensors = FREED, ()
+            self.saved, self._tensors, self._arrays = FREED, (), ()
         return found
 
     def _recorded(self, tensors: Sequence[Tensor], given: Sequence[Any], found: Sequence[Any]) -> list[Tensor | None]:
@@ -100,6 +114,15 @@ class CompiledNode(Node):
         self.check(all_tensors=True)
         given = [c if c is None or isinstance(c, Tensor) else wrap(c) for c in given]
         return gradients(self, tensors[: len(self._edges)], given, wanted, recorded)
+
+
+def replaced_since(node: Node, name: str) -> RuntimeError:
+    """The error of a tensor that has other memory than it had in forward."""
+    return RuntimeError(
+        f"one of the variables needed for gradient computation has been modified: {name} got other memory, or another "
+        f"shape, since it was used by {node.name()}: .data was set, perhaps.\n"
+        "  What to do: call backward() before; or write to it in place, by copy_()."
+    )
 
 
 @restoring()
@@ -132,7 +155,7 @@ def alias(t: Tensor, recorded: bool) -> Tensor:
 class SecondNode(Node):
     """The gradients of a compiled function, as functions of its arguments and of the cotangents."""
 
-    __slots__ = ("_chosen", "_given", "_inputs", "_node", "_outputs", "_versions")
+    __slots__ = ("_arrays", "_chosen", "_given", "_inputs", "_node", "_outputs", "_versions")
 
     def __init__(self, node: CompiledNode, inputs: list[Tensor], given: Sequence[Any], chosen: list[int]) -> None:
         tensors = [*inputs, *given]
@@ -140,13 +163,18 @@ class SecondNode(Node):
         self._node: Any = node
         self._inputs, self._given, self._chosen, self._outputs = inputs, list(given), chosen, len(chosen)
         self._versions = [0 if t is None or t._version_of is None else t._version_of.n for t in tensors]
+        self._arrays = [None if t is None else t._data for t in tensors]
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         if self._node is None:
             raise second_backward(self)
-        for t, version in zip((*self._inputs, *self._given), self._versions, strict=True):
+        if self._node.entry.traced.users:
+            self._node.entry.refuse_changes()
+        for t, version, array in zip((*self._inputs, *self._given), self._versions, self._arrays, strict=True):
             if t is not None and t._version_of is not None and t._version_of.n != version:
                 raise written_since(self, t, version)
+            if t is not None and t._data is not array:
+                raise replaced_since(self, self._node.entry.environment.label(t) or "an argument")
         taped_on = taped and thread.modes.grad_enabled
         with recording(True):
             vectors = [v if isinstance(v, Tensor) or v is None else wrap(v) for v in (g if self._outputs > 1 else [g])]

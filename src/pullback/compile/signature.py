@@ -18,12 +18,14 @@ from .plan.fuse import LoopStage, schedule
 from .plan.plan import Plan
 from .plan.saving import Saving
 from .trace.closure import Environment
-from .trace.holders import equal
+from .trace.holders import equal, memory
 from .trace.program import Value
 from .trace.stand_in import MISSING, known_of
 from .trace.tracing import NotTracedError, rebuilder, trace
 
 Array = np.ndarray[Any, Any]
+_OF_RECORDING = frozenset(("is_grad_enabled", "requires_grad", "grad_fn", "is_leaf"))
+"""Names by which code asks whether a pass is recorded."""
 
 
 class Options(NamedTuple):
@@ -60,10 +62,13 @@ class Entry:
         self.reached = len(inputs)
         self._recorded, self._known = recorded, [known_of(t) for t in inputs]
         self.traced = traced = trace(call, [t._data for t in inputs], self._known, recorded)
+        environment.note_caches()
         self.arguments = traced.arguments
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
         self._layouts = self._found_layouts(inputs) if traced.layouts else None
+        guarded = environment.guards.holders if traced.written else []
+        self.read_by_value = [holder for holder in guarded if memory(holder) is not None]
         self._apart: list[Any] = []  # the arrays that were last found not to share memory
         self.rebuilt = rebuilder(traced.tree)
         self.tracked = traced.tracked if any(traced.passed[i] is None for i in traced.tracked) else []
@@ -95,18 +100,20 @@ class Entry:
         return all((now := vars(given[i]).get(name, MISSING)) is v or equal(now, v) for i, name, v in asked)
 
     def shared_memory(self, tensors: Sequence[Tensor]) -> tuple[int, int] | None:
-        """The numbers of an input that is written to, and of another that shares memory with it; None if none does.
+        """The numbers of an input that is written to, and of another, or of what is read by value (`read_by_value`,
+        counted after the inputs), that shares memory with it; None if none does.
 
         Arrays that were looked at in the call before are not compared again with one another.
         """
-        arrays = [t._data for t in tensors]
+        arrays = [*[t._data for t in tensors], *self.read_by_value]
         if len(arrays) == len(self._apart) and all(map(operator.is_, arrays, self._apart)):
             return None
         before = self._apart
         new = [i for i, a in enumerate(arrays) if not (before and a is before[i])]
         written = [i for i, _ in self.traced.written]
         for i, j in {*itertools.product(written, new), *itertools.product({*written} & {*new}, range(len(arrays)))}:
-            if i != j and np.may_share_memory(arrays[i], arrays[j]) and shares(arrays[i], arrays[j]):
+            other = memory(arrays[j])
+            if i != j and other is not None and np.may_share_memory(arrays[i], other) and shares(arrays[i], other):
                 return i, j
         self._apart = arrays
         return None
@@ -166,10 +173,29 @@ class Entry:
                 given[i] = given[i].detach()
             vars(given[i]).update({n: v for k, n, v in self.traced.asked if k == i and v is not MISSING})
         with recording(self._recorded):
-            result = self._call(given, traced=False)
+            result = self._call(given)
         return [t for t in leaves(result) if isinstance(t, Tensor)]
 
     # Backward ---------------------------------------------------------------------------------------------------------
+
+    def asks(self, taped: bool, all_wanted: bool) -> bool:
+        """Whether code of the user's that runs in backward asks what this pass is, which the traced one was not: it was
+        not recorded, and went to all arguments."""
+        if not self.traced.users or (not taped and all_wanted):
+            return False
+        named = self.environment.named()
+        return (taped and not named.isdisjoint(_OF_RECORDING)) or (not all_wanted and "needs_input_grad" in named)
+
+    def refuse_changes(self) -> None:
+        """Raise if what the function reads has changed since it was traced: a Function's backward, or a hook, would
+        read it as it is now."""
+        if not self.environment.holds_still():
+            raise RuntimeError(
+                f"compile: {self.environment.changed() or 'what it reads'} has changed since the function was called, "
+                "and code of yours runs in its backward (a Function's, or a hook), which may read it.\n"
+                "  What to do: change it after backward(); or let such a function run as it is written, with "
+                'backend="eager".'
+            )
 
     def backward(
         self, tensors: Sequence[Tensor], saved: Sequence[Array], given: Sequence[Any], wanted: tuple[bool, ...]

@@ -23,7 +23,7 @@ _INSTALLED = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 _PASSED = (*_INSTALLED, f"{os.sep}pullback{os.sep}errors.py")
 _COMPUTES = ("numpy", "scipy")
 """Their functions depend on their arguments, but for random numbers, whose state is compared."""
-_ON_THE_WAY = ("_getframe", "getrefcount", "id", "get_ident")
+_ON_THE_WAY = ("_getframe", "getrefcount", "id", "get_ident", "__import__")
 """What Python's library asks for on the way."""
 
 
@@ -51,7 +51,7 @@ class Watch:
     began: called with the frame of each code that begins to run, once, if it is the user's and none of `known`.
     depends_on, setting_of: what a function in C, and one in Python by its frame, depends on besides its arguments; such
     a call is refused with its line. error: the class of what is raised. `problem` is the last that was refused, also
-    if the function caught it.
+    if the function caught it. met: whether code of the user's has run since `begin_again` was called.
     """
 
     def __init__(
@@ -70,6 +70,11 @@ class Watch:
         self._ours: dict[int, tuple[bool, types.CodeType]] = {}
         self._calling: Any = None  # the function in C that was called last, until something else happens
         self.problem: Exception | None = None
+        self.met = False
+
+    def begin_again(self) -> None:
+        """Take code that has run before for code that runs for the first time."""
+        self._met, self.met = {}, False
 
     def __enter__(self) -> Watch:
         self._before = cast(Any, sys.getprofile())
@@ -127,9 +132,15 @@ class Watch:
             self._refuse(frame.f_back, frame.f_globals[code.co_name], why)
             return
         self._met[id(code)] = code
-        looked_at = id(code) in self._known or self._is_ours(frame) or is_python(code)
-        if not looked_at and not self._is_imported(frame):
-            self._began(frame)
+        if self._is_ours(frame) or is_python(code):
+            return
+        self.met = True
+        if id(code) not in self._known and not self._is_imported(frame):
+            try:
+                self._began(frame)
+            except self._error as error:
+                self.problem = error
+                raise
 
     def _is_ours(self, frame: types.FrameType) -> bool:
         """Whether the code of a frame belongs to this library, or to what it computes with."""

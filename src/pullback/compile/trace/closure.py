@@ -82,19 +82,27 @@ class Environment:
         self._kept: list[Any] = []  # kept alive, so that no id is given to another object
         self._labels: dict[int, str] = {}
         self._in_place: set[int] = set()  # the ids of what was looked at where no copy is made
+        self._iterators: list[str] = []  # the labels of those found there
         self._roots = list(roots)
         for root in self._roots:
             self._scan(root, 0, "self")
         self._scan_fixed()
         self._settle()
 
+    def named(self) -> set[str]:
+        """The names, and the texts, in the code that was looked into."""
+        return {name for code in self.codes for name in (*code.co_names, *code.co_consts) if is_a(name, str)}
+
     def _settle(self) -> None:
         """Have the guards compare what was found."""
-        named = {name for code in self.codes for name in (*code.co_names, *code.co_consts) if is_a(name, str)}
+        named = self.named()
         if not named.isdisjoint(_STATES):
             self.guards.drawing = True
             if "get_state" in named:
                 self.guards.add(np.random.mtrand._rand)
+        for label in self._iterators:
+            if label.rpartition(".")[2].partition("[")[0] in named:
+                raise _of_iterator(label)
         self.guards.settle()
 
     def _scan_fixed(self) -> None:
@@ -110,12 +118,21 @@ class Environment:
         code = frame.f_code
         self.codes.update(_codes_in(code))
         self.spaces.append((frame.f_globals, _names_in(code)))
+        closed = [(name, frame.f_locals.get(name)) for name in code.co_freevars]
+        if (found := _first_iterator(closed)) is not None:
+            raise _of_iterator(found)
         for name, value in self._named(code, frame.f_globals):
             if is_iterator(value):
                 raise _of_iterator(name)
             self._fixed.append((value, name))
         self._scan_fixed()
         self._settle()
+
+    def note_caches(self) -> None:
+        """Guard the caches of functions, once the function has run: what they keep can be cleared, and made anew."""
+        if self.guards.caches:
+            self.guards.note_caches()
+            self.guards.settle()
 
     def holds_still(self) -> bool:
         """Whether everything is still the same, in the same place."""
@@ -172,6 +189,8 @@ class Environment:
         self._labels[id(value)] = label
         if is_iterator(value):
             self._holds[id(value)] = self._replaceable
+            if not self._replaceable and contents(value) is None:
+                self._iterators.append(label)
             return self._replaceable
         found = False
         for name, part in self._parts(value, label):
@@ -211,7 +230,10 @@ class Environment:
             yield label, value()
         else:
             if is_a(value, functools._lru_cache_wrapper):
+                self.guards.caches[value] = None
                 yield label, value.__wrapped__
+            elif is_a(value, np.ufunc):
+                self._fixed += [(part, label) for part in gc.get_referents(value)]
             elif is_a(value, functools.cached_property):
                 yield label, value.func
             self.guards.add(value)
@@ -231,6 +253,8 @@ class Environment:
             self._fixed += [(base, base.__name__) for base in bases]
 
     def _parts_of_function(self, fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
+        if not self._replaceable and self._takes_from(fn):
+            return  # its iterator is refused when it runs, if it does
         self.codes.update(_codes_in(fn.__code__))
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             self._kept.append(cell)
@@ -249,6 +273,18 @@ class Environment:
             self._kept += [fn.__dict__, fn.__kwdefaults__]
             self.guards.add(fn.__kwdefaults__)
             yield from ((f"{fn.__name__}.{k}", v) for k, v in fn.__dict__.items())
+
+    def _takes_from(self, fn: types.FunctionType) -> bool:
+        """Whether a function of the user's names an iterator from outside."""
+        space = fn.__globals__
+        named = [(name, space.get(name)) for name in _names_in(fn.__code__)] if _is_users(fn) else []
+        closed = [(name, content(c)) for name, c in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)]
+        defaults = [("", v) for v in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())]
+        if not _is_users(fn):
+            return False
+        if _first_iterator(defaults) is not None:
+            raise _of_iterator(f"a default of {fn.__name__}()")
+        return _first_iterator([*closed, *named]) is not None
 
     def _named(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """The globals that code names, and the attributes of modules that it names."""
@@ -364,7 +400,7 @@ class Environment:
             return type(value)(map(again, held.values()))
         if is_a(value, local):
             return value
-        if not is_object(value):  # an array, bytes
+        if is_a(value, np.ndarray) or not is_object(value):  # or bytes
             return self._frozen_copy(value, held) if frozen else value
         kind: Any = type(value)
         instance = made[id(value)] = kind() if kind is types.SimpleNamespace else object.__new__(kind)
@@ -408,11 +444,19 @@ class Environment:
 
     def changed_for_good(self) -> str:
         """The name of something that has changed and that no copy can be made of; "" if there is nothing."""
-        for holder in self.guards.holders:
-            fixed = is_a(holder, (type, Setting, local)) or is_logger(holder) or id(holder) in self._in_place
-            if fixed and not same_contents(self.guards.before[id(holder)], contents(holder)):
-                return self.label(holder) or str(getattr(holder, "name", type(holder).__name__))
+        for holder in self.guards.changed():
+            fixed = is_a(holder, (type, Setting, local, functools._lru_cache_wrapper)) or is_logger(holder)
+            if fixed or id(holder) in self._in_place:
+                return self._named_so(holder)
         return next((name for space, name in self.guards.renamed() if (id(space), name) in self._read_in_place), "")
+
+    def changed(self) -> str:
+        """The name of something that has changed; "" if there is nothing."""
+        held = next(self.guards.changed(), None)
+        return self._named_so(held) if held is not None else next((name for _, name in self.guards.renamed()), "")
+
+    def _named_so(self, holder: Any) -> str:
+        return self.label(holder) or str(getattr(holder, "name", type(holder).__name__))
 
 
 def is_compiled(value: Any) -> bool:
@@ -447,6 +491,11 @@ def is_iterator(value: Any) -> bool:
     if is_a(value, _METHODS):
         value = value.__self__
     return hasattr(type(value), "__next__") and not is_a(value, weakref.ProxyTypes)
+
+
+def _first_iterator(named: Iterable[tuple[str, Any]]) -> str | None:
+    """The name of the first iterator whose state cannot be looked at; None if there is none."""
+    return next((name for name, value in named if is_iterator(value) and contents(value) is None), None)
 
 
 def _is_plain(value: Any) -> bool:

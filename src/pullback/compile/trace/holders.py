@@ -45,7 +45,7 @@ def module_of(value: Any) -> str:
 
 
 def is_logger(value: Any) -> bool:
-    """Whether it is a logger: what is compared is whether it writes."""
+    """Whether it is a logger: what is compared is whether and where to it writes."""
     return any(kind.__name__ == "Logger" and kind.__module__ == "logging" for kind in type(value).__mro__)
 
 
@@ -91,9 +91,7 @@ def contents(holder: Any) -> dict[Any, Any] | None:
     if is_a(holder, set):
         return dict.fromkeys(holder)
     if is_a(holder, np.ndarray):
-        if holder.dtype.hasobject:
-            return dict(enumerate(holder.ravel()))
-        return {"": holder.tobytes(), ".shape": repr(holder.shape), ".dtype": repr(holder.dtype)}
+        return {**_of_array(holder), **(attributes(holder) or {})}
     if is_a(holder, _RANDOM):
         return {"": pickle.dumps(_bits(holder).state)}
     if is_a(holder, types.FunctionType):
@@ -104,7 +102,8 @@ def contents(holder: Any) -> dict[Any, Any] | None:
         found: dict[Any, Any] = holder.read()
         return found
     if is_logger(holder):
-        return {"": repr((holder.getEffectiveLevel(), holder.disabled, holder.manager.disable))}
+        parts = [holder.propagate, *map(id, holder.handlers), *map(id, holder.filters)]
+        return {"": repr((holder.getEffectiveLevel(), holder.disabled, holder.manager.disable, parts))}
     if type(holder).__module__ == "decimal" and hasattr(type(holder), "prec"):
         return _of_context(holder)
     if holds_bytes(holder):
@@ -114,6 +113,14 @@ def contents(holder: Any) -> dict[Any, Any] | None:
     if is_object(holder):
         return {**{name: get(holder) for name, get in _slots(holder)}, **(attributes(holder) or {})}
     return None
+
+
+def _of_array(array: np.ndarray[Any, Any]) -> dict[Any, Any]:
+    """The elements of an array, whatever its class makes of them."""
+    plain = array.view(np.ndarray)
+    if plain.dtype.hasobject:
+        return dict(enumerate(plain.ravel()))
+    return {"": plain.tobytes(), ".shape": repr(plain.shape), ".dtype": repr(plain.dtype)}
 
 
 def _of_tensor(t: Tensor) -> dict[Any, Any]:
@@ -137,6 +144,23 @@ def _restore_tensor(t: Any, before: dict[Any, Any]) -> None:
     vars(t).update({name: value for name, value in before.items() if name and name[0] != "."})
 
 
+def _restore_array(array: Any, before: dict[Any, Any]) -> None:
+    objects, held = array.dtype.hasobject, attributes(array)
+    values: Any = [before[i] for i in range(array.size)] if objects else np.frombuffer(before[""], array.dtype)
+    plain = array.view(np.ndarray)
+    plain[...] = np.array(values, array.dtype).reshape(array.shape)
+    if held is not None:
+        held.clear()
+        held.update({name: value for name, value in before.items() if is_a(name, str) and name and name[0] != "."})
+
+
+def memory(holder: Any) -> np.ndarray[Any, Any] | None:
+    """The memory that a holder shows, as an array; None if it shows none."""
+    if is_a(holder, np.ndarray):
+        return None if holder.dtype.hasobject else holder
+    return np.frombuffer(holder, np.uint8) if holds_bytes(holder) and len(memoryview(holder).cast("B")) else None
+
+
 def restore(holder: Any, before: dict[Any, Any]) -> None:
     """Have it hold what it held before."""
     if is_a(holder, Tensor):
@@ -152,8 +176,7 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
         holder.clear()
         holder.extend(before.values())
     elif is_a(holder, np.ndarray):
-        values: Any = [*before.values()] if holder.dtype.hasobject else np.frombuffer(before[""], holder.dtype)
-        np.copyto(holder, np.array(values, holder.dtype).reshape(holder.shape))
+        _restore_array(holder, before)
     elif is_a(holder, _RANDOM):
         _bits(holder).state = pickle.loads(before[""])
     elif is_a(holder, types.FunctionType):
@@ -291,6 +314,7 @@ class Guards:
         self._names: list[tuple[dict[str, Any], str, Any]] = []  # names in modules, and what they meant
         self._slow: list[Any] = []  # holders that have to be read as a whole
         self._compared: Any = None
+        self.caches: dict[Any, int | None] = {}  # of functions (functools.cache): how often they did not know a result
         self.drawing = False  # whether numbers that are drawn elsewhere count as a change of their generator
 
     def add(self, holder: Any) -> None:
@@ -307,6 +331,10 @@ class Guards:
         """Guard a name in a module."""
         self._names.append((space, name, space.get(name)))
 
+    def note_caches(self) -> None:
+        """Guard the caches as they are now."""
+        self.caches = {cache: cache.cache_info().misses for cache in self.caches}
+
     def named(self, space: dict[str, Any], name: str) -> Any:
         """What a name in a module meant when it was added; what it means now, if it was not."""
         return next((value for known, held, value in self._names if known is space and held == name), space[name])
@@ -316,6 +344,9 @@ class Guards:
         text = _Comparison(self.drawing)
         for space, name, _ in self._names:
             text.add(f"{text.name(space)}.get({name!r}) is not {text.name(space.get(name))}")
+        for cache, misses in self.caches.items():
+            if misses is not None:
+                text.add(f"{text.name(cache)}.cache_info().misses != {misses}")
         self._slow = [holder for holder in self.holders if not text.add_holder(holder, self.before[id(holder)])]
         self._compared = text.made()
 
@@ -329,12 +360,21 @@ class Guards:
             return False
         if any(self.renamed()):
             return False
-        if not all(
-            same_contents(self.before[id(h)], contents(h)) for h in self.holders if self.drawing or not is_a(h, _RANDOM)
-        ):
+        if any(True for _ in self.changed()):
             return False
         self.settle()
         return True
+
+    def changed(self) -> Iterator[Any]:
+        """The holders that hold something else than when they were added."""
+        for holder in self.holders:
+            if (self.drawing or not is_a(holder, _RANDOM)) and not same_contents(
+                self.before[id(holder)], contents(holder)
+            ):
+                yield holder
+        for cache, misses in self.caches.items():
+            if misses is not None and cache.cache_info().misses != misses:
+                yield cache
 
     def renamed(self) -> Iterator[tuple[dict[str, Any], str]]:
         """The names that mean something else than when they were added, each with its module's dict."""
@@ -400,7 +440,11 @@ class _Comparison:
             self._keyed(at, dict(enumerate(holder)), len(holder))
         elif is_a(holder, types.FunctionType):
             self.add(*(f"{at}.{name} is not {self.name(getattr(holder, name))}" for name in OF_FUNCTIONS))
-        elif is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor)) or is_logger(holder) or holds_bytes(holder):
+        elif (
+            is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor, np.ndarray))
+            or is_logger(holder)
+            or holds_bytes(holder)
+        ):
             return False
         elif (is_object(holder) or is_a(holder, threading.local)) and (
             attributes(holder) is not None and not any(_slots(holder))

@@ -12,6 +12,8 @@ import inspect
 import types
 from typing import Any
 
+from ...diagnose.watch import is_python
+
 _KNOWN = frozenset(
     "builtins math cmath numpy scipy operator itertools functools collections re sre string struct copy types typing "
     "enum weakref abc decimal fractions numbers datetime json bisect heapq array contextlib dataclasses inspect ast "
@@ -32,6 +34,8 @@ _REFUSED = {
     )], "the interpreter"),
     ("sys", "_getframe"): "who calls",
     ("decimal", "getcontext"): "settings",
+    ("builtins", "__import__"): "what has been imported",
+    **dict.fromkeys((("pickle", "load"), ("pickle", "loads")), "what is found under the names that are unpickled"),
 }  # fmt: skip
 _PURE = frozenset(("fspath", "_path_normpath", "_path_splitroot", "_path_splitroot_ex", "strerror"))
 """Functions of the operating system that depend on their arguments alone."""
@@ -40,6 +44,8 @@ _SETTINGS = frozenset(
     "getlocale current_thread active_count main_thread enumerate".split()
 )
 """Functions in Python that give what is set elsewhere: of NumPy, this library, and `threading`."""
+_OF_CALLERS = frozenset("inspect.currentframe inspect.stack traceback.extract_stack traceback.format_stack".split())
+"""Functions in Python that look at the functions that are running."""
 _REASONS = {
     "time": "the time",
     "random": "random numbers",
@@ -52,6 +58,12 @@ _REASONS = {
 def setting_of(frame: types.FrameType) -> str:
     """What the function in Python of a frame depends on besides its arguments; "" if it gives no setting."""
     module, name = str(frame.f_globals.get("__name__")), frame.f_code.co_name
+    caller = frame.f_back
+    if module in ("inspect", "traceback", "importlib") and caller is not None and not is_python(caller.f_code):
+        if f"{module}.{name}" in _OF_CALLERS:
+            return "who calls"
+        if name == "import_module" and frame.f_locals["name"] not in caller.f_code.co_consts:
+            return "what has been imported"  # a name that stands in the code was looked at
     function: Any = frame.f_globals.get(name) if name in _SETTINGS else None
     known = function is not None and getattr(inspect.unwrap(function), "__code__", None) is frame.f_code
     return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading", "locale") else ""

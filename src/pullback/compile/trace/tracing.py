@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autograd.api import grad
+from ...diagnose.watch import Watch
 from ...interpreters.functions import recording
 from ...interpreters.traced import REFERENCES, Known, Trace, TraceError
 from ...table.levels import inner
@@ -27,6 +28,7 @@ from .program import Value
 from .stand_in import TracedTensor
 
 Array = np.ndarray[Any, Any]
+Call = Callable[[Sequence[Tensor], Callable[[Any, Watch], Any]], Any]
 
 
 class Argument:
@@ -48,8 +50,9 @@ class Traced(NamedTuple):
     arguments: the values of the given tensors, and of the tensors in `captured`, which the trace met. outs: the values
     of the results. `passed` says which argument a result is, `same` which earlier result is the same tensor, and
     `tracked` lists the numbers of the results that require grad. cotangents: the values of their cotangents; gradients:
-    the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. written: the
-    arguments that are written to, with the written values. lines: the places in the user's code.
+    the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. users: whether
+    code of the user's runs in it: a Function's backward, or a hook. written: the arguments that are written to, with
+    the written values. lines: the places in the user's code.
     tree: the nesting of the results. layouts: whether it holds only for tensors of the same strides as the given ones;
     whole: and only if these are all of their memory. asked: the user's attributes of given tensors that were asked for:
     the number of the tensor, the name, and what it was (`MISSING` if there was none).
@@ -68,13 +71,14 @@ class Traced(NamedTuple):
     tree: Any
     lowered: Lowered
     problem: str
+    users: bool
     layouts: bool
     whole: bool
     asked: list[tuple[int, str, Any]]
 
 
 def trace(
-    call: Callable[[Sequence[Tensor]], Any],
+    call: Call,
     arrays: Sequence[Array],
     known: Sequence[Known],
     recorded: bool = True,
@@ -82,7 +86,7 @@ def trace(
     wanted: Sequence[bool] | None = None,
     uniform: Sequence[bool] = (),
 ) -> Traced:
-    """Trace `call`, a function of tensors that stand for the arrays.
+    """Trace `call`, a function of tensors that stand for the arrays, and of what reads its result while it is watched.
 
     known: what is known of these tensors. recorded: whether operations are recorded. earlier: a trace of the same
     function, whose values this one reuses. wanted: the results (of those that require grad) that get a gradient; None:
@@ -117,6 +121,7 @@ def trace(
         found.tree,
         lowered,
         found.problem,
+        found.users,
         level.layouts,
         level.whole,
         found.asked,
@@ -162,12 +167,13 @@ class _Numbers(NamedTuple):
     lines: list[str]
     tree: Any
     problem: str
+    users: bool
     asked: list[tuple[int, str, Any]]
 
 
 @restoring()
 def _written_down(
-    call: Callable[[Sequence[Tensor]], Any],
+    call: Call,
     arrays: Sequence[Array],
     known: Sequence[Known],
     recorded: bool,
@@ -177,34 +183,58 @@ def _written_down(
         given = [level.lift(a, k) for a, k in zip(arrays, known, strict=True)]
         numbers = [level.number_of(t) for t in given]
         held = [(t._data, t._requires_grad) for t in given]
+
+        def read(result: Any, watch: Watch) -> _Numbers:
+            return _read(level, result, given, numbers, held, wanted, watch)
+
         try:
-            result = call(given)
+            return level, call(given, read)
         except TraceError:
             raise
         except Exception as error:
             raise NotTracedError from error
-        flat = list(leaves(result))
-        outs = [t for t in flat if is_a(t, Tensor)]
-        for leaf in flat:
-            _refuse_hidden(leaf)
-        found = [level.number_of(t) for t in outs]
-        after = [level.number_of(t) for t in given]
-        places = iter(range(len(outs)))
-        tree = rebuild(result, iter([Argument(next(places)) if is_a(t, Tensor) else t for t in flat]))
-        _refuse_changes(level, given, held)
-        _refuse_attributes([*given, *outs])
-        tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
-        chosen = [i for k, i in enumerate(tracked) if wanted is None or wanted[k]]
-        own = {id(t): i for i, t in enumerate(given)}
-        asked = [(own[key], name, value) for (key, name), value in level.asked.items()]
-        passed = [own.get(id(t)) for t in outs]
-        same = [next(i for i, other in enumerate(outs) if other is t) for t in outs]
-        captured = [(n, t) for n, (t, _) in level.captured.items()]
-        by = [*zip(numbers, given, strict=True), *captured]
-        lines = [level.line(t) for t, a, b in zip(given, numbers, after, strict=True) if a != b]
-        cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
-    return level, _Numbers(
-        numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem, asked
+
+
+def _read(
+    level: Trace,
+    result: Any,
+    given: list[Tensor],
+    numbers: list[int],
+    held: list[Any],
+    wanted: Sequence[bool] | None,
+    watch: Watch,
+) -> _Numbers:
+    """What a function that has just run, and is still watched, gave, with the gradients of it."""
+    flat = list(leaves(result))
+    outs = [t for t in flat if is_a(t, Tensor)]
+    for leaf in flat:
+        _refuse_hidden(leaf)
+    found = [level.number_of(t) for t in outs]
+    after = [level.number_of(t) for t in given]
+    places = iter(range(len(outs)))
+    tree = rebuild(result, iter([Argument(next(places)) if is_a(t, Tensor) else t for t in flat]))
+    _refuse_changes(level, given, held)
+    _refuse_attributes([*given, *outs])
+    tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
+    chosen = [i for k, i in enumerate(tracked) if wanted is None or wanted[k]]
+    own = {id(t): i for i, t in enumerate(given)}
+    passed = [own.get(id(t)) for t in outs]
+    same = [next(i for i, other in enumerate(outs) if other is t) for t in outs]
+    captured = [(n, t) for n, (t, _) in level.captured.items()]
+    by = [*zip(numbers, given, strict=True), *captured]
+    lines = [level.line(t) for t, a, b in zip(given, numbers, after, strict=True) if a != b]
+    watch.begin_again()
+    cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
+    if after != [level.number_of(t) for t in given]:
+        raise TraceError(
+            "compile: the backward of a Function, or a hook, writes in place to an argument or to a tensor from "
+            "outside, which a program does in forward alone.\n"
+            "  What to do: let such a function run as it is written, with fallback=True."
+        )
+    _refuse_attributes(given)
+    asked = [(own[key], name, value) for (key, name), value in level.asked.items()]
+    return _Numbers(
+        numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem, watch.met, asked
     )
 
 

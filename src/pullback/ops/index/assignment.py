@@ -154,10 +154,13 @@ def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
     name="_copy_over",
     method=False,
     node="CopyBackwards",
+    narrow="as the first",
+    batch=lambda level, op, args, kwargs: _put_through_of_each(level, op, (*args, ()), kwargs),
     numbers="",
     input=lambda g: np.zeros_like(g),
     values=lambda g: g,
 )
+@on_arrays
 def copy_over(input: Any, values: Any) -> Any:
     """A copy of `input` with `values` written over all of it. Its node saves nothing, so it can run again."""
     out = np.copy(input)
@@ -253,8 +256,13 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     if LEVELS.n and any_instance((t, source, second or ()), Lifted):
         del target  # a level may look who else holds the memory
         source = _fitting(source, np.broadcast_to(0, t._data.shape)[first].shape, second)
-        args = (wrap(source) if isinstance(source, np.ndarray) else source, first, second)
-        _write_lifted(t, put_into_base.op if second is None else _index_put.op, args if second else (args[0], steps))
+        source = wrap(source) if isinstance(source, np.ndarray) else source
+        if second is not None:
+            _write_lifted(t, _index_put.op, (source, first, second))
+        elif _is_all(first):
+            _write_lifted(t, copy_over.op, (source,))
+        else:
+            _write_lifted(t, put_into_base.op, (source, steps))
         return
     source = _fitting(source._data if isinstance(source, Tensor) else source, target.shape, second)
     if is_payload(t._data):  # a part of it may be a copy
@@ -267,13 +275,18 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if not mask:
         t._bump()
-    elif second is None and not way and all(part is Ellipsis or part == FULL for part in first):
+    elif second is None and not way and _is_all(first):
         take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
         take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
     else:
         way += steps if second is None else (*steps, (pick_at.op, (second,)))
         take_history(base, record(put_into_base.op, mask, (base, value, way), base._data))
+
+
+def _is_all(parts: Parts) -> bool:
+    """Whether an index is that of a whole tensor."""
+    return all(part is Ellipsis or part == FULL for part in parts)
 
 
 def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
