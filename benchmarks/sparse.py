@@ -1,7 +1,8 @@
 """Sparse Jacobians and Hessians against dense ones, and against asdex (JAX): `python -m benchmarks.sparse`.
 
 Values are compared before anything is timed. The libraries take turns, on one thread; a time is the least of its
-rounds, that of a plan or a compilation is of the first in the process, for both. asdex is left out where it is not installed.
+rounds, that of a plan or a compilation is of the first in the process, for both, after imports. asdex is left out where
+it is not installed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse  # noqa: F401 - as asdex, which imports it: no side's imports are timed
 
 import pullback
 from pullback.func import hessian, jacfwd, sparse

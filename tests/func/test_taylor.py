@@ -441,6 +441,14 @@ def test_derivatives_of_a_number() -> None:
     assert func.derivatives(pullback.sin, 1)(vector())[1].tolist() == vector().cos().tolist()
 
 
+@pytest.mark.parametrize("operator", [func.laplacian, func.biharmonic])
+def test_an_operator_on_a_vector_without_elements_is_zero(operator: Any) -> None:
+    found = operator(lambda x: x.square().sum() + 3)(pullback.ones(0, dtype=pullback.float64))
+    assert (found.item(), found.dtype) == (0.0, pullback.float64)
+    with pytest.raises(RuntimeError, match="return a Tensor"):
+        operator(lambda x: None)(pullback.ones(0))
+
+
 def test_the_laplacian_is_the_trace_of_the_hessian() -> None:
     x = vector(4)
     np.testing.assert_allclose(func.laplacian(network)(x).item(), by_hessian(network)(x).item(), rtol=1e-12)

@@ -11,6 +11,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,8 +20,9 @@ import pullback
 LIBRARY = Path(pullback.__file__).parent
 ROOMS = ("kernels", "nn/functional", "ops", "table", "tensor/adding.py", "tensor/arrays.py")
 
-CONVERTING = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "require", "frombuffer"}
-MEMORY = {"ctypes", "__array_interface__", "as_strided"}
+CONVERTING = {"array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "asmatrix"}
+CONVERTING |= {"require", "frombuffer", "fromiter"}
+MEMORY = {"ctypes", "__array__", "__array_interface__", "as_strided"}
 
 _NUMBER = "a Python number"
 _GIVEN = "what a user wrote: numbers, sequences or an array, before it is a tensor"
@@ -49,6 +51,7 @@ ALLOWED = {
     "ops/make/exported.py:__init__": "an array that NumPy made",
     "ops/make/exported.py:from_dlpack": "an array that NumPy made",
     "ops/make/exported.py:_dlpack": "handed out as memory: a payload refuses",
+    "ops/make/from_data.py:_computes": "the question whether an object is converted",
     "ops/make/from_data.py:_plain": _GIVEN,
     "ops/make/from_data.py:_from_numbers": _GIVEN,
     "ops/make/from_data.py:_integers": _GIVEN,
@@ -72,6 +75,7 @@ ALLOWED = {
     "ops/products/tensordot.py:_tensor": _GIVEN,
     "ops/reduce/quantiles.py:_as_probability": _NUMBER,
     "ops/reduce/searching.py:_check_isin": _NUMBER,
+    "ops/shape/joining.py:combinations": "positions counted in Python",
     "ops/shape/joining.py:constants": _GIVEN,
     "ops/shape/rearranging.py:_numpy_repeat": _GIVEN,
     "ops/shape/reshape.py:_own_copy": _ARRAY,
@@ -101,6 +105,7 @@ def conversions(source: str, path: str) -> Iterator[tuple[str, int]]:
     """The functions that convert a value to an array, or read its memory, as ``path:function``, each with a line."""
 
     def walk(node: ast.AST, name: str) -> Iterator[tuple[str, int]]:
+        child: Any
         for child in ast.iter_child_nodes(node):
             inside = name
             if isinstance(child, ast.FunctionDef):
@@ -109,19 +114,27 @@ def conversions(source: str, path: str) -> Iterator[tuple[str, int]]:
                 inside = name or child.name
             if _converts(child):
                 yield f"{path}:{inside}", child.lineno
+            if isinstance(child, ast.Call) and _converts(child.func) and child.args and _is_constant(child.args[0]):
+                yield from (place for part in child.args for place in walk(part, inside))
+                continue
             yield from walk(child, inside)
 
     return walk(ast.parse(source), "")
 
 
-def _converts(node: ast.AST) -> bool:
+def _converts(node: Any) -> bool:
+    """Whether a function that converts, or an attribute that gives memory, is spoken of: called, or passed on."""
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "numpy" and any(alias.name in CONVERTING for alias in node.names)
     if isinstance(node, ast.Attribute | ast.Name) and getattr(node, "attr", getattr(node, "id", "")) in MEMORY:
         return True
-    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
-        return False
-    if ast.unparse(node.func.value) != "np" or node.func.attr not in CONVERTING:
-        return False
-    return not (node.args and isinstance(node.args[0], ast.Constant | ast.List | ast.ListComp))
+    return isinstance(node, ast.Attribute) and node.attr in CONVERTING and ast.unparse(node.value) in ("np", "numpy")
+
+
+def _is_constant(node: ast.AST) -> bool:
+    if isinstance(node, ast.List | ast.Tuple):
+        return all(map(_is_constant, node.elts))
+    return isinstance(node, ast.Constant | ast.ListComp)
 
 
 def found() -> dict[str, int]:
@@ -147,6 +160,12 @@ def test_no_operation_converts_what_may_be_a_payload() -> None:
         "out = np.asarray(x)",
         "return np.array(x, order='C').sum()",
         "work = np.ascontiguousarray(x[0])",
+        "return [*map(np.asarray, (x, x))]",
+        "to_array = np.asarray",
+        "return np.array([x, x])",
+        "return np.fromiter(x, float)",
+        "return x.__array__()",
+        "from numpy import asarray",
         "address = x.ctypes.data",
         "address = x.__array_interface__['data'][0]",
         "seen = np.lib.stride_tricks.as_strided(x, (2,), (8,))",

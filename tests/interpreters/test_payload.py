@@ -526,6 +526,24 @@ def test_what_cannot_be_the_result_is_refused(name: str, returned: Any, said: st
         uses[name]()
 
 
+@pytest.mark.parametrize(
+    ("work", "said"),
+    [
+        (lambda x: x + 1, r"numpy.add: expected to return an object of shape \[2, 2\], found Copying of shape"),
+        (lambda x: x.sum(1), r"numpy.sum: expected to return an object of shape \[2\], found Copying of shape \[3\]"),
+        (lambda x: x.amax(-1), r"numpy.max: expected to return an object of shape \[2\], found Copying of shape \[3\]"),
+        (lambda x: x.sum((1,), keepdim=True), r"expected to return an object of shape \[2, 1\]"),
+        (lambda x: x.T, r"numpy.swapaxes: expected to return an object of shape \[2, 2\]"),
+        (lambda x: x.flip(0), r"numpy.flip: expected to return an object of shape \[2, 2\]"),
+    ],
+)
+def test_an_object_that_lies_about_its_shape_is_told_what_to_do(work: Any, said: str) -> None:
+    held = Copying(np.ones((3, 2)))
+    held.shape = (2, 2)
+    with pytest.raises(TypeError, match=said + r"[\s\S]*What to do: return what NumPy gives for arrays of the shapes"):
+        work(pullback.tensor(held))
+
+
 @pytest.mark.parametrize("error", [ValueError, TypeError, KeyError, AttributeError, RuntimeError, ZeroDivisionError])
 def test_an_error_of_a_payload_is_the_users(error: type[Exception]) -> None:
     class Failing(Copying):

@@ -141,6 +141,32 @@ def test_a_state_is_a_nest() -> None:
         assert all(pullback.allclose(p, q) for p, q in zip(a, b, strict=True))
 
 
+def test_none_in_a_state_is_a_value_like_others() -> None:
+    def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
+        nothing, u, (also,) = state
+        assert (nothing, also) == (None, None)
+        return None, pullback.sin(u) * k, (None,)
+
+    k, u = pullback.linspace(0.5, 1.0, 5, dtype=f64).requires_grad_(), first()
+    right: Any = (None, u, (None,))
+    for _ in range(6):
+        right = step(right)
+    last = checkpoint_steps(step, (None, u, (None,)), 6, 2)
+    assert (last[0], last[2]) == (None, (None,))
+
+    def twice(out: Tensor) -> tuple[Tensor, ...]:
+        found = pullback.autograd.grad(out.sum(), [u, k], create_graph=True)  # the graph is kept, and passed again
+        return pullback.autograd.grad(sum(g.square().sum() for g in found), [u, k], retain_graph=True)
+
+    for a, b in zip(twice(last[1]), twice(right[1]), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+    for _ in range(2):
+        found = pullback.autograd.grad(last[1].sum(), [u, k], retain_graph=True)
+        expected = pullback.autograd.grad(right[1].sum(), [u, k], retain_graph=True)
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
 def test_hooks_of_what_the_steps_use_fire_once() -> None:
     step, u = Counted(), first()
     seen = []
@@ -326,6 +352,9 @@ def test_bad_arguments() -> None:
         RuntimeError, match=r"returns a state like the one that it gets, one value[\s\S]*\(\.\.\., \.\.\.\)"
     ):
         checkpoint_steps(lambda u: (u, u), u, 3)
+    for forgotten, state in ((lambda u: None, u), (lambda s: (s[0], 2), (u, pullback.ones(2)))):
+        with pytest.raises(RuntimeError, match=r"a Tensor where that has one[\s\S]*return the next state"):
+            checkpoint_steps(forgotten, state, 3)
     with pytest.raises(TypeError, match="a function of a state"):
         checkpoint_steps(3, u, 3)  # type: ignore[arg-type]
     for n, snapshots, disk in ((-1, 3, 0), (3, -1, 0), (3, 3, -1), (2**31, 3, 0)):

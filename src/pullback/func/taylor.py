@@ -261,6 +261,8 @@ def _collapsed(name: str, func: Callable[[Any], Any], order: int, along: Tensor,
     if not isinstance(x, Tensor) or x._data.shape != along._data.shape[1:] or x._data.dtype != along._data.dtype:
         expected = f"an argument like the directions, {list(along._data.shape[1:])} of {along.dtype}"
         raise _wrong(ValueError, name, expected, errors.describe(x))
+    if not len(weights):  # a function of no numbers has no second derivatives, and their sum is 0
+        return np.zeros_like(tensors_of(func(x), name)[0].detach())
     mean, total, along = _mean(weights, along)
     with Vmap(along._data.shape[0], "same") as batch, Collapsed(batch, order, mean) as level:
         terms: list[Any] = [x, batch.lift(along), *[None] * (order - 1)]

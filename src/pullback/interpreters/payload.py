@@ -97,11 +97,33 @@ def _told(found: Any) -> str:
     return type(found).__name__ + ("" if shape is None else f" of shape {list(shape)}")
 
 
-def _dtypes(ufunc: np.ufunc, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[np.dtype[Any]]:
+_MOVING = {np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.squeeze, np.expand_dims, np.broadcast_to, np.flip}
+_REDUCING = {np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.any, np.all}
+
+
+def _shape(function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...] | None:
+    """The shape that NumPy gives the result, where that takes no computation; None elsewhere."""
+    if isinstance(function, np.ufunc):
+        if function.signature is None:
+            return np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))
+    elif function in _MOVING and args and isinstance(args[0], Payload):
+        found: tuple[int, ...] = function(np.broadcast_to(False, args[0].shape), *args[1:], **kwargs).shape
+        return found
+    elif function in _REDUCING and args and isinstance(args[0], Payload):
+        whole, axis = args[0].shape, kwargs.get("axis", args[1] if len(args) > 1 else None)
+        axes = range(len(whole)) if axis is None else [axis] if isinstance(axis, int) else axis
+        gone, kept = {a % len(whole) for a in axes}, kwargs.get("keepdims", False)
+        return tuple(1 if i in gone else n for i, n in enumerate(whole) if kept or i not in gone)
+    return None
+
+
+def _dtypes(ufunc: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[np.dtype[Any]]:
     """The dtypes that NumPy gives the results of a ufunc; [] where that is not known."""
+    if kwargs or not isinstance(ufunc, np.ufunc):
+        return []
     given = [a.dtype if hasattr(a, "dtype") else type(a) for a in args]
     try:
-        return [] if kwargs else [*ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))[ufunc.nin :]]
+        return [*ufunc.resolve_dtypes((*given, *[None] * ufunc.nout))[ufunc.nin :]]
     except TypeError:
         return []
 
@@ -230,23 +252,24 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _check(self, function: Call, args: tuple[Any, ...], kwargs: dict[str, Any], found: Any) -> None:
         """TypeError if `carry` returned what cannot be the result."""
-        wrong, told = "", _told(found)
+        wrong, told, shape = "", _told(found), _shape(function, args, kwargs)
         if function is operator.setitem:
             wrong = "" if found is None else "to write into its first argument, and to return None"
-        elif isinstance(function, np.ufunc):
-            if function.signature is None:
-                shape = np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))
-                parts, kinds = found if isinstance(found, tuple) else (found,), _dtypes(function, args, kwargs)
-                if len(parts) != function.nout or any(getattr(part, "shape", None) != shape for part in parts):
-                    many = f"{function.nout} results" if function.nout > 1 else "to return an object"
-                    wrong = f"{many} of shape {list(shape)}"
-                elif kinds and [part.dtype for part in parts] != kinds:
-                    told = ", ".join(map(errors.describe, parts))
-                    wrong = f"its result to be of {', '.join(map(str, kinds))}"
         elif found is None and _gives(function):
             wrong = "to return the result, or NotImplemented"
+        elif shape is not None:
+            many, kinds = function.nout if isinstance(function, np.ufunc) else 1, _dtypes(function, args, kwargs)
+            parts = found if isinstance(found, tuple) else (found,)
+            if len(parts) != many or any(getattr(part, "shape", None) != shape for part in parts):
+                wrong = (f"{many} results" if many > 1 else "to return an object") + f" of shape {list(shape)}"
+            elif kinds and [part.dtype for part in parts] != kinds:
+                told = ", ".join(map(errors.describe, parts))
+                wrong = f"its result to be of {', '.join(map(str, kinds))}"
         if wrong:
-            raise _of_the_class(f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=told)
+            do = "return what NumPy gives for arrays of the shapes and dtypes that the objects say they have"
+            raise _of_the_class(
+                f"carry() of {type(self).__name__} for {name_of(function)}", expected=wrong, found=told, do=do
+            )
 
     def _not_into(self, function: Call, target: Any) -> TypeError:
         return TypeError(

@@ -35,6 +35,9 @@ from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 Place = tuple[Any, int]
 """A node and the number of its output: where a tensor stands in a graph."""
 
+_GIVEN: Any = object()
+"""Stands for a leaf of the first state that the node is given; None is a leaf like others."""
+
 
 class StepsPlan(NamedTuple):
     """What `checkpoint_steps` will do. Its text says it in words.
@@ -243,7 +246,8 @@ class _Run:
         self.progress = progress
         self.outside: dict[Place, Edge] = {}
         self.state: list[Any] = []
-        self.rest = [None if _is_differentiable(t) else t for t in leaves(state)]
+        self.tensors = [isinstance(t, Tensor) for t in leaves(state)]
+        self.rest = [_GIVEN if _is_differentiable(t) else t for t in leaves(state)]
         self.actions: Iterator[Any] | None = None  # what is left to do; None: nothing is kept
         self.kept: dict[int, _Snapshot] = {}
         self.folder: Any = None  # of the files; it goes with this object
@@ -269,7 +273,7 @@ class _Run:
         with same_random_numbers(self.rng), _bar(self.progress) as bar:
             if self.actions is None:  # a second pass through the same graph
                 given = iter(first)
-                self.sweep([next(given).detach() if t is None else t for t in self.rest], known=True)
+                self.sweep([next(given).detach() if t is _GIVEN else t for t in self.rest], known=True)
             actions, self.actions = self.actions, None
             assert actions is not None
             for action in actions:
@@ -292,7 +296,7 @@ class _Run:
         """The same, where the gradients are themselves recorded: all steps in one graph."""
         views = [t.view_as(t) for t in first]  # so that the state has a place of its own in the graph
         given = iter(views)
-        state = [next(given) if t is None else t for t in self.rest]
+        state = [next(given) if t is _GIVEN else t for t in self.rest]
         began = next_order()
         with same_random_numbers(self.rng):
             for _ in range(self.n):
@@ -373,16 +377,26 @@ class _Run:
             )
 
     def _result(self, out: Any) -> list[Any]:
-        """The leaves of the next state, which nest as those of the state."""
+        """The leaves of the next state, which nest as those of the state, with a Tensor where that has one."""
+        expected, found = _nesting(self.tree), ""
         if _shape_of(out) != self.tree:
-            raise RuntimeError(
-                errors.message(
-                    "checkpoint_steps()",
-                    expected=f"a step that returns a state like the one that it gets, {_nesting(self.tree)}",
-                    found=_nesting(_shape_of(out)),
-                )
+            found = _nesting(_shape_of(out))
+        else:
+            values = list(leaves(out))
+            lost = [
+                v for v, is_tensor in zip(values, self.tensors, strict=True) if is_tensor and not isinstance(v, Tensor)
+            ]
+            if not lost:
+                return values
+            expected, found = "with a Tensor where that has one", errors.describe(lost[0])
+        raise RuntimeError(
+            errors.message(
+                "checkpoint_steps()",
+                expected=f"a step that returns a state like the one that it gets, {expected}",
+                found=found,
+                do="return the next state",
             )
-        return list(leaves(out))
+        )
 
     def _keep(self, number: int, storage: Any) -> None:
         """Keep the state, which is that before step `number`, as a snapshot."""
