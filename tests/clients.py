@@ -174,9 +174,9 @@ def main(given: Sequence[str] | None = None) -> int:
     well = True
     for client in CLIENTS:
         if client.archive in options.clients:
-            tests = unpacked(client.archive, folder) / client.tests
-            runs = [suite(tests, client.options, installed) for installed in (False, True)]
-            well &= compared(client.archive, *runs)
+            source = unpacked(client.archive, folder)
+            runs = [suite(source / client.tests, client.options, installed) for installed in (False, True)]
+            well &= compared(source.name, *runs)
     if "autograd-gamma" in options.clients:
         program = folder / "gamma" / "test_gamma.py"
         program.parent.mkdir(exist_ok=True)

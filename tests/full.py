@@ -31,6 +31,7 @@ WRITTEN = ("tests/full_results.json", "docs/checks.md", "tests/random_programs/c
 
 ORACLE = "torch==2.13.0"
 OLDEST = {"3.11": "2.0.0", "3.12": "2.0.0", "3.13": "2.1.0"}  # the first NumPy 2 that has a wheel for each Python
+CLIENTS = ("autograd", "pymanopt", "lifelines", "autograd-gamma", "examples")  # one command each, so that each is noted
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ STEPS = {
     "random": Step("random programs for an hour", ("-m tests.random_programs --seconds 3600 --seed {day}",)),
     "clients": Step(
         "libraries that use HIPS autograd",
-        ("-m tests.clients --folder {scratch}",),
+        tuple(f"-m tests.clients --folder {{scratch}} {name}" for name in CLIENTS),
         "",
         (".[test,dev]", "autograd==1.9.1", "autograd-gamma", "lifelines", "pymanopt", "flaky", "joblib", "jinja2"),
     ),
