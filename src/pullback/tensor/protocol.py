@@ -105,7 +105,7 @@ def on_arrays(function: F, target: int | None = None) -> F:
 
     It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload
     that holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by
-    the function's name.
+    the function's name. On arrays of another library, as CuPy's, the function runs as it does on NumPy's.
     """
 
     @functools.wraps(function)
@@ -143,6 +143,20 @@ def is_payload(value: Any) -> bool:
     return hasattr(kind, "__array_function__") and not issubclass(kind, (np.ndarray, LevelPayload))
 
 
+@functools.cache
+def _of_another_library(kind: type) -> bool:
+    own = issubclass(kind, (np.ndarray, LevelPayload)) or hasattr(kind, "carry") or hasattr(kind, "_data")
+    return hasattr(kind, "__array_function__") and not own
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a value is an array of another library, as CuPy's: it computes by NumPy's protocols with its own kind.
+
+    It is neither a Tensor nor a payload that a class of `pullback.interpreters` makes.
+    """
+    return type(value) is not np.ndarray and _of_another_library(type(value))
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array, a Tensor, or a payload that is neither."""
     return isinstance(value, np.ndarray) or is_payload(value)
@@ -156,6 +170,8 @@ def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         found = type(payload).__array_function__(payload, function, types, args, kwargs)
         if found is not NotImplemented:
             return found
+    if all(map(is_foreign, given)):
+        return function.__wrapped__(*args, **kwargs)
     raise no_implementation(function, types)
 
 

@@ -15,6 +15,7 @@ from ...table.calls import write_out
 from ...table.entry import composite, constant
 from ...table.samples import A, S, V, index, inf
 from ...tensor import dtypes
+from ...tensor.arrays import zeros_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from .arguments import refuse, tensors
@@ -153,6 +154,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         num_classes = int(tensor.max()) + 1
     elif tensor.size and tensor.max() >= num_classes:
         raise refuse("one_hot", f"indices smaller than num_classes, {num_classes}", int(tensor.max()))
-    found = np.zeros((tensor.size, num_classes), np.int64)
+    found = zeros_beside(tensor, (tensor.size, num_classes), np.int64)
     found[np.arange(tensor.size), np.reshape(tensor, -1)] = 1
     return np.reshape(found, (*tensor.shape, num_classes))

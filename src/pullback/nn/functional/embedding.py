@@ -19,13 +19,13 @@ from ...kernels.positions import within
 from ...kernels.sliding import Array
 from ...ops.elementwise.limits import where
 from ...ops.elementwise.value_checks import check_values
-from ...ops.make.of_size import arange
 from ...ops.reduce.searching import searchsorted
 from ...ops.sparse.coo import Pattern, sparse_at
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V
 from ...tensor.adding import summing
+from ...tensor.arrays import arange_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
@@ -242,7 +242,7 @@ def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
     """The bag number of each of `count` elements, as a column."""
     offsets = check_values(_check_offsets, offsets, count)
     starts = offsets[:-1] if with_end else offsets
-    return (searchsorted(starts, arange(count), right=True) - 1).unsqueeze(-1)
+    return (searchsorted(starts, wrap(arange_beside(starts, count)), right=True) - 1).unsqueeze(-1)
 
 
 @constant(home="nn.functional", method=False)

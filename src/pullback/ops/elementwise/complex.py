@@ -18,6 +18,7 @@ from ...table.entry import METHODS, composite, elementwise, linear, method, spec
 from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
+from ...tensor.arrays import empty_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import NUMPY, Tensor
 from .analysis import cos, rad2deg, sin
@@ -215,8 +216,8 @@ def complex(real: Any, imag: Any) -> Any:
     """
     _check_parts("complex", real, imag)
     dtype = dtypes.complex_of(real.dtype)
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
-    out.real, out.imag = real, imag
+    out = empty_beside(real, np.broadcast_shapes(real.shape, imag.shape), dtype)
+    out.real[...], out.imag[...] = real, imag
     return out
 
 

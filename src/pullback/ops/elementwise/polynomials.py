@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...kernels.counterparts import folded
 from ...table.calls import on
 from ...table.entry import composite, pointwise
 from ...table.operands import FLOATS, Operation, floating, need
@@ -61,11 +62,12 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
     x = given.astype(np.float64)  # rounding errors grow with degree
     degree = np.trunc(np.float64(n) if isinstance(n, (int, float)) else floating(n))
     degree = np.where(np.isfinite(degree), degree, -1)
-    highest = int(degree.max(initial=-1))
+    highest = int(folded(np.maximum, degree, initial=-1))
     if highest > _HIGHEST:
         raise RuntimeError(
             errors.message(f"{family}()", expected=f"degrees up to {_HIGHEST}, a step for each", found=str(highest))
         )
+    degree = degree[()]  # a number beside an array of a device
     found = np.zeros_like(x + degree)
     (factor, summand), step = _FAMILIES[family]
     one, zero = np.ones_like(x), np.zeros_like(x)

@@ -19,7 +19,7 @@ from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import empty_beside, sizes, wrap_axis, zeros_beside
+from ...tensor.arrays import beside, empty_beside, sizes, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
@@ -244,7 +244,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     """
     axis = wrap_axis(dim, input.ndim)
     found = vector("index_select", index, input.shape[axis] if input.ndim else 1)
-    return input.take(found, axis) if input.ndim else np.copy(input)
+    return input.take(beside(input, found), axis) if input.ndim else np.copy(input)
 
 
 def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

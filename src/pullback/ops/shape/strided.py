@@ -16,14 +16,15 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, moved
+from ...kernels.counterparts import strided_windows
 from ...kernels.positions import add_at
 from ...table.calls import apply, as_view, on
 from ...table.entry import composite, linear, method
 from ...table.samples import A, S
 from ...tensor.adding import summing
-from ...tensor.arrays import sizes, wrap_axis
+from ...tensor.arrays import beside, sizes, wrap_axis, zeros_beside
 from ...tensor.memory import innermost, same_memory
-from ...tensor.protocol import is_payload, on_arrays
+from ...tensor.protocol import is_foreign, is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor
 
 Geometry = tuple[tuple[int, ...], int]
@@ -79,7 +80,7 @@ def _length(size: Any, stride: Any, offset: int) -> int:
 def _filled(a: Any, geometry: Geometry, length: int) -> Any:
     """Memory filled with the elements of `a` by `geometry`, with the mean of elements at the same place."""
     stride, offset = geometry
-    memory = np.zeros(max(length, _length(a.shape, stride, offset)), a.dtype)
+    memory = zeros_beside(a, (max(length, _length(a.shape, stride, offset)),))
     places = _places(a.shape, stride, offset)
     add_at(memory, (places,), a)
     return _divided(memory, places)
@@ -87,7 +88,9 @@ def _filled(a: Any, geometry: Geometry, length: int) -> Any:
 
 def _divided(memory: Any, places: Any) -> Any:
     count = np.bincount(places.reshape(-1), minlength=memory.size)
-    return memory / np.maximum(count, 1).astype(memory.real.dtype) if count.max(initial=0) > 1 else memory
+    if count.max(initial=0) <= 1:
+        return memory
+    return memory / beside(memory, np.maximum(count, 1).astype(memory.real.dtype))
 
 
 def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
@@ -100,7 +103,7 @@ def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: G
     """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
     length = max(_length(size, stride, offset), _length(shape, own, first))
-    memory = np.zeros(length, summing(input.dtype))
+    memory = zeros_beside(input, (length,), summing(input.dtype))
     add_at(memory, (_places(size, stride, offset),), input)
     memory = memory.astype(input.dtype, copy=False)
     if own == _steps(shape):
@@ -139,6 +142,8 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
 )
 @on_arrays
 def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
+    if is_foreign(input):
+        return _filled(input, geometry, _length(size, stride, offset))[_places(size, stride, offset)]
     memory = _memory(input)
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
@@ -258,7 +263,7 @@ def _fold_moved(full: Any, dimension: Any, size: Any, step: Any, shape: Any) -> 
 @on_arrays
 def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
     """Add the windows (the last axis) into zeros of `shape`: the adjoint of `unfold`."""
-    out = np.zeros(shape, input.dtype)
+    out = zeros_beside(input, shape)
     target = np.moveaxis(np.atleast_1d(out), wrap_axis(dimension, len(shape)), -1)
     if not shape:
         return input.sum(dtype=input.dtype)
@@ -291,8 +296,12 @@ def _unfold(input: Any, dimension: int, size: int, step: int) -> Any:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not input.ndim:
         return input.reshape(1)[:size]
+    count = (n - size) // step + 1
+    if is_foreign(input):
+        seen = strided_windows(np.moveaxis(input, axis, -1), (size,), (count,), (step,), (1,))
+        return np.moveaxis(seen, -1, axis)
     shape = [*input.shape, size]
-    shape[axis] = (n - size) // step + 1
+    shape[axis] = count
     strides = [*input.strides, input.strides[axis]]
     strides[axis] *= step
     return np.lib.stride_tricks.as_strided(input, shape, strides)

@@ -12,6 +12,7 @@ from ....ops.make.random import rand
 from ....table.calls import on
 from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
+from ....tensor.arrays import arange_beside, zeros_beside
 from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
@@ -36,7 +37,7 @@ def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
         )
     shape = np.broadcast_shapes(input.shape, indices.shape)
     lead, places = shape[: -len(plane)], math.prod(shape[-len(plane) :])
-    out = np.zeros((*lead, size), input.dtype)
+    out = zeros_beside(input, (*lead, size))
     where, values = (np.broadcast_to(a, shape).reshape(*lead, places) for a in (indices, input))
     np.put_along_axis(out, where, values, -1)
     return out.reshape(*lead, *plane)
@@ -134,7 +135,7 @@ def _starts(sample: Array, n: int, m: int, k: int) -> Array:
     """The starts ``(..., m)`` of m windows of k elements on n, with steps that a number from 0 to 1 decides."""
     sample = sample[..., None]
     step = sample.dtype.type((n - k) / (m - 1) if m > 1 else 0)
-    found = np.floor((np.arange(m, dtype=sample.dtype) + sample) * step) - np.floor(sample * step)
+    found = np.floor((arange_beside(sample, m, sample.dtype) + sample) * step) - np.floor(sample * step)
     found[..., m - 1 :] = n - k
     return found.astype(np.int64)
 
@@ -151,7 +152,7 @@ def _fractional_max_pool(input: Any, samples: Any, kernel: Any, size: Any) -> An
     # in two dimensions torch takes the last axis first
     order = (1, 0) if len(kernel) == 2 else tuple(range(len(kernel)))
     rows = [
-        np.broadcast_to(_starts(samples[..., i], n, m, k)[..., None] + np.arange(k), (*lead, m, k))
+        np.broadcast_to(_starts(samples[..., i], n, m, k)[..., None] + arange_beside(samples, k), (*lead, m, k))
         for i, n, m, k in zip(order, image, size, kernel, strict=True)
     ]
     return chosen_windows(input, rows)

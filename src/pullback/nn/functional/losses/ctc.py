@@ -22,6 +22,7 @@ from ....table.entry import composite, special
 from ....table.operands import plain
 from ....table.samples import A, Differs, S, V
 from ....tensor.adding import summed
+from ....tensor.arrays import arange_beside
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, tensors
 from .reduction import chosen_reduction, reduced
@@ -44,7 +45,7 @@ def _alphas(logs: Any, skips: Any) -> Any:
     logs: the log probability of the label at each time, for each sequence of the batch, at each place; skips: whether a
     path may reach a place from two places before.
     """
-    alpha = np.where(np.arange(np.shape(logs)[2]) < 2, logs[0], -np.inf)
+    alpha = np.where(arange_beside(logs, np.shape(logs)[2]) < 2, logs[0], -np.inf)
     edge = np.full_like(alpha[:, :1], -np.inf)
     found = [alpha]
     for t in range(1, np.shape(logs)[0]):
