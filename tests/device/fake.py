@@ -143,8 +143,8 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise TypeError("the output lies on the host")
         if unknown := kwargs.keys() - KEYWORDS.get(method, ()):
             raise TypeError(f"Wrong arguments {unknown}")
-        if not all(isinstance(a, (DeviceArray, np.ndarray, int, float, complex, np.generic)) for a in inputs[:1]):
-            return NotImplemented
+        if not all(isinstance(a, (DeviceArray, np.ndarray, int, float, complex, np.generic)) for a in inputs):
+            return NotImplemented  # so do a Tensor, and `at` with a tuple or a list of positions
         if method == "at":
             return self._at(ufunc, *inputs)
         if name in ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import pullback
+from pullback.ops.elementwise import bessel
 from pullback.tensor.nested import leaves
 from pullback.tensor.tensor import Tensor, wrap
 from pullback.testing.payloads import carrying
@@ -21,6 +22,8 @@ from pullback.testing.payloads import carrying
 from .fake import DeviceArray
 
 FILE = Path(__file__).with_name("not_yet.json")
+
+bessel.SPECIAL["tests"] = "tests.device.special"
 
 Make = Callable[[np.ndarray[Any, Any]], Tensor]
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
-from ..tensor.arrays import zeros_beside
+from ..tensor.arrays import beside, zeros_beside
 from ..tensor.protocol import is_foreign
 
 # Reductions and scans -------------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def combine_at(ufunc: np.ufunc, target: Any, places: Any, values: Any) -> None:
     if not is_foreign(target) or target.dtype.char in _AT.get(ufunc, ""):
         ufunc.at(target, places, values)
     elif math.prod(places.shape):
-        _combine_runs(ufunc, target, places, values)
+        _combine_runs(ufunc, target, places, beside(target, np.asarray(values)) if np.isscalar(values) else values)
 
 
 def _combine_runs(ufunc: np.ufunc, target: Any, places: Any, values: Any) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.adding import summing
-from ..tensor.arrays import arange_beside
+from ..tensor.arrays import arange_beside, beside
 from ..tensor.protocol import into_array, is_foreign
 from .counterparts import combine_at, contiguous
 
@@ -144,6 +144,7 @@ def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
         places: Any = tuple([slice(None) if p is None else p for p in indices])
         np.add.at(out, places, values)
         return
+    indices = [p if p is None else beside(out, p) for p in indices]
     axes, adjacent = layout(indices)
     values = np.broadcast_to(values, indexed_shape(out.shape, indices))
     order = list(range(out.ndim))

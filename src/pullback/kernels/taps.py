@@ -124,7 +124,7 @@ class Taps:
         if self.weights is not None:
             part = part * beside(x, self.weights.astype(scale)[:, None])
         filled, starts = self.segments
-        y[:, filled] = np.add.reduceat(part, starts, 1, dtype=x.dtype)
+        y[:, filled] = np.add.reduceat(part, beside(x, starts), 1, dtype=x.dtype)
 
 
 def _selection(positions: Array) -> Any:

@@ -244,6 +244,15 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
         raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
 
 
+def as_array(value: Any) -> Any:
+    """``np.asarray``, which leaves a payload that is no array as it is.
+
+    >>> as_array([1, 2])
+    array([1, 2])
+    """
+    return value if is_payload(value) and not isinstance(value, list) else np.asarray(value)
+
+
 # Arrays created beside another ----------------------------------------------------------------------------------------
 #
 # What an operation creates has to lie where its arguments lie: an array on a device does not compute with one on the
@@ -311,7 +320,7 @@ def beside(like: Any, values: Any) -> Any:
 
     Constants are sent to a device without waiting for it.
     """
-    if type(values) is not np.ndarray or (kind := _kind(like)) is None:
+    if not isinstance(values, (np.ndarray, np.generic)) or (kind := _kind(like)) is None:
         return values
     if is_foreign(kind):
         return np.asarray(values, like=kind)

@@ -98,10 +98,11 @@ def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
 _NO_PAYLOADS = frozenset({np.ndarray, int, float, complex, bool, str, tuple, type(None)})
 
 
-def on_arrays(function: F, target: int | None = None) -> F:
+def on_arrays(function: F, target: int | None = None, host: str = "") -> F:
     """Mark a function of this package that works on arrays alone: a payload that is no array is asked to carry it.
 
     target: the number of the argument that it writes to, if it returns nothing; an array there cannot hold a payload.
+    host: what it needs the host's memory for, if it does.
 
     It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload
     that holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by
@@ -114,11 +115,16 @@ def on_arrays(function: F, target: int | None = None) -> F:
             if type(a) not in _NO_PAYLOADS and is_payload(a):
                 if target is not None and isinstance(args[target], np.ndarray):
                     raise _cannot_hold(args[target], a)
-                return _handed(call, args, kwargs)
+                return _handed(call, args, kwargs, host)
         return function(*args, **kwargs)
 
     call.on_arrays = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def on_host(reason: str) -> Callable[[F], F]:
+    """As `on_arrays`, for a function that arrays of other devices have no counterpart of. reason: what it needs."""
+    return functools.partial(on_arrays, host=reason)
 
 
 def into_array(target: int) -> Callable[[F], F]:
@@ -162,7 +168,7 @@ def is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or is_payload(value)
 
 
-def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], host: str) -> Any:
     """The result of the first payload among the arguments that carries a function; TypeError if none does."""
     given = [a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if is_payload(a)]
     types = tuple({type(a): None for a in given})
@@ -171,6 +177,14 @@ def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         if found is not NotImplemented:
             return found
     if all(map(is_foreign, given)):
+        if host:
+            kind = type(given[0])
+            raise TypeError(
+                errors.message(
+                    f"{host}, and {kind.__module__}.{kind.__name__} has no counterpart",
+                    do="compute it on the host, x.cpu(), or with other operations",
+                )
+            )
         return function.__wrapped__(*args, **kwargs)
     raise no_implementation(function, types)
 

@@ -10,6 +10,7 @@ the spherical family, where NumPy does.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ...table.entry import composite, pointwise, titled
 from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.arrays import writable
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 
 # For each family: SciPy's functions of orders 0 and 1; the signs of ``2 n / x`` times order n and of order n - 1 in the
@@ -32,6 +34,22 @@ _FAMILIES = {
     "i scaled": ("i0e", "i1e", -1, 1, 1),
     "k scaled": ("k0e", "k1e", 1, 1, 0),
 }
+
+
+SPECIAL = {"cupy": "cupyx.scipy.special"}
+"""For libraries of arrays of other devices, where they have the functions of scipy.special."""
+
+
+def special_of(name: str, *args: Any) -> Any:
+    """A function of scipy.special on payloads; for arrays of another library, its own function of that name."""
+    homes = (SPECIAL.get(type(a).__module__.partition(".")[0]) for a in args if is_foreign(a))
+    if (home := next(homes, None)) is None:
+        return scipy_special(name)(*args)
+    if (found := getattr(importlib.import_module(home), name, None)) is None:
+        raise TypeError(
+            errors.message(f"SciPy's {name} computes on the host, and {home} has none", do="move it there, x.cpu()")
+        )
+    return found(*args)
 
 
 def scipy_special(name: str) -> Any:
@@ -51,8 +69,8 @@ def by_scipy(name: str, function: str, *args: Any) -> Any:
     """SciPy's `function` of floating point payloads of one dtype, in that dtype. name: the operation."""
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "size")))
     if len(args) > 1:
-        args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
-    return writable(scipy_special(function)(*args)).astype(first.dtype, copy=False)
+        args = tuple([first.dtype.type(a) if is_number(a) else a for a in args])
+    return writable(special_of(function, *args)).astype(first.dtype, copy=False)
 
 
 def _value(family: str, n: int, x: Any) -> Any:
@@ -226,5 +244,5 @@ def _check_airy_ai(input: Tensor) -> Any:
 def airy_ai(input: Any, n: int) -> Any:
     """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
     x = need("airy_ai", FLOATS, floating(input))
-    found = scipy_special("airy")(x)[n].astype(x.dtype, copy=False)
+    found = special_of("airy", x)[n].astype(x.dtype, copy=False)
     return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy gives NaN

@@ -19,7 +19,7 @@ from ...table.operands import Operation, is_complex, plain
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
 from ...tensor.arrays import empty_beside
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import NUMPY, Tensor
 from .analysis import cos, rad2deg, sin
 
@@ -288,7 +288,11 @@ def view_as_complex(input: Any) -> Any:
         )
     whole = 2 * input.itemsize
     if not input.size:  # an empty array has no strides to speak of
-        return np.ndarray(input.shape[:-1], dtypes.complex_of(input.dtype), input)
+        return (
+            np.copy(input[..., 0]).astype(dtypes.complex_of(input.dtype))
+            if is_foreign(input)
+            else np.ndarray(input.shape[:-1], dtypes.complex_of(input.dtype), input)
+        )
     if input.strides[-1] != input.itemsize or any(
         s % whole for s, n in zip(input.strides[:-1], input.shape, strict=False) if n > 1
     ):

@@ -19,6 +19,7 @@ from ...table.calls import on
 from ...table.entry import composite, pointwise
 from ...table.operands import FLOATS, Operation, floating, need
 from ...table.samples import A, Differs, S, Sample, V
+from ...tensor.arrays import beside
 from ...tensor.tensor import Tensor
 
 # For each family: the factor and the summand of p_1; then a_k, b_k and c_k of the step from p_k to p_(k+1).
@@ -67,7 +68,7 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
         raise RuntimeError(
             errors.message(f"{family}()", expected=f"degrees up to {_HIGHEST}, a step for each", found=str(highest))
         )
-    degree = degree[()]  # a number beside an array of a device
+    x, degree = beside(degree, x), beside(x, degree)  # either may have been a number
     found = np.zeros_like(x + degree)
     (factor, summand), step = _FAMILIES[family]
     one, zero = np.ones_like(x), np.zeros_like(x)

@@ -19,9 +19,9 @@ from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.adding import summing
+from ...tensor.arrays import full_beside
 from ...tensor.protocol import into_array, is_array, on_arrays
-from ...tensor.tensor import Tensor
-from ..make.of_size import full
+from ...tensor.tensor import Tensor, wrap
 from .assignment import overwrite
 from .gather import _scatter_sum, fitting_number, gather, one_axis
 
@@ -137,7 +137,7 @@ def _scatter_arguments(input: Tensor, index: Any, src: Any, value: Any, reduce: 
     given = value if src is None else src
     if not isinstance(given, Tensor):
         given = fitting_number("scatter", input, given)._data.item()
-        return given if reduce is None else full(index._data.shape, given, dtype=input.dtype)
+        return given if reduce is None else wrap(full_beside(input, index._data.shape, given))
     return _cut(given, index)
 
 

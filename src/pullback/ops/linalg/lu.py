@@ -63,7 +63,7 @@ def _exchanges(pivots: Any, rows: int, inverse: bool) -> Any:
     """As `_order`, an exchange at a time for all matrices, so that nothing is read from a device."""
     count = math.prod(pivots.shape[:-1])
     order = np.broadcast_to(arange_beside(pivots, rows), (count, rows)).copy()
-    every, other = arange_beside(pivots, count), pivots.reshape(count, -1).astype(np.int64) - 1
+    every, other = arange_beside(pivots, count), pivots.reshape(count, pivots.shape[-1]).astype(np.int64) - 1
     for i in range(pivots.shape[-1]):
         kept = order[every, other[:, i]]
         order[every, other[:, i]] = order[:, i]

@@ -13,11 +13,11 @@ from ...table.calls import apply
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
-from ...tensor.arrays import empty_beside, repeats
+from ...tensor.arrays import as_array, empty_beside, repeats
 from ...tensor.memory import LevelPayload
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import Tensor, need_tensor, wrap
 
 Order = str | tuple[int, ...]
@@ -107,7 +107,7 @@ def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
 
 def alike(*values: Any) -> list[Tensor]:
     """Tensors, and arrays as constants, in the dtype to which NumPy promotes theirs."""
-    found = [v if isinstance(v, Tensor) else wrap(np.asarray(v)) for v in values]
+    found = [v if isinstance(v, Tensor) else wrap(as_array(v)) for v in values]
     kinds = {t._data.dtype for t in found}
     return found if len(kinds) < 2 else [to(t, np.result_type(*kinds)) for t in found]
 
@@ -286,7 +286,7 @@ def view_as_dtype(input: Any, dtype: Any) -> Any:
             raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {input.strides[-1] // mine}")
         if other > mine and input.shape[-1] * mine % other:
             raise RuntimeError(f"self.size(-1) must be divisible by {other // mine} {names}, but got {input.shape[-1]}")
-        if other > mine and input.__array_interface__["data"][0] % other:
+        if other > mine and not is_foreign(input) and input.__array_interface__["data"][0] % other:
             raise RuntimeError(f"self.storage_offset() must be divisible by {other // mine} {names}")
         for axis, (n, step) in enumerate(zip(input.shape[:-1], input.strides, strict=False)):
             if n > 1 and step % other and other > mine:

@@ -109,7 +109,7 @@ def _bin_edges_rule(g: Any, input: Any, bins: Any) -> Any:
     if not np.size(input):
         return np.zeros_like(input)
     # the edges lie between the smallest element and the largest, in fixed proportions
-    part = np.linspace(0, 1, bins + 1)
+    part = beside(input, np.linspace(0, 1, bins + 1))
     low = shared_rule(summed(np.multiply(g, 1 - part)), input, np.min(input), None, False)
     return np.add(low, shared_rule(summed(np.multiply(g, part)), input, np.max(input), None, False))
 
@@ -119,7 +119,7 @@ def _bin_edges_rule(g: Any, input: Any, bins: Any) -> Any:
 def _bin_edges(input: Any, bins: int) -> Any:
     """The edges of bins of equal width that hold all elements."""
     low, high = (folded(np.minimum, input), folded(np.maximum, input)) if input.size else (0.0, 1.0)
-    return _even_edges(low, high, bins, input.dtype)
+    return beside(input, _even_edges(low, high, bins, input.dtype))
 
 
 def _even_edges(low: Any, high: Any, bins: int, dtype: Any) -> Any:
@@ -137,7 +137,7 @@ def _bin_places(input: Any, edges: Any, even: bool) -> Any:
 
     The last bin includes both its edges.
     """
-    x, number = np.reshape(input, -1), len(edges) - 1
+    x, edges, number = np.reshape(input, -1), beside(input, edges), len(edges) - 1
     inside = np.logical_and(x >= edges[0], x <= edges[-1])
     if even:  # first near the right bin, then corrected by one
         x = np.where(inside, x, edges[0])

@@ -18,7 +18,7 @@ from ...table.entry import composite, special
 from ...table.operands import index_of
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, inf, nan, whole
-from ...tensor.arrays import arange_beside, full_beside, taken_along, wrap_axis, zeros_beside
+from ...tensor.arrays import arange_beside, beside, full_beside, taken_along, wrap_axis, zeros_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
@@ -303,7 +303,7 @@ def _as_probability(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
     if not isinstance(q, (Tensor, int, float, np.number)):
         raise refuse("q must be a number or a Tensor", q, TypeError)
     if not isinstance(q, Tensor):
-        return check_values(check_probability, wrap(np.asarray(q, data.dtype)))
+        return wrap(beside(data, check_values(check_probability, wrap(np.asarray(q, data.dtype)))._data))
     if q._data.ndim > 1:
         raise refuse("q must be a scalar or 1D tensor", q)
     if q._data.dtype != data.dtype:

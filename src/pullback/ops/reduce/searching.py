@@ -16,7 +16,7 @@ from ...kernels.counterparts import contiguous
 from ...table.entry import composite, constant, special
 from ...table.samples import A, Differs, S, Sample, V, inf, nan
 from ...tensor import dtypes
-from ...tensor.arrays import arange_beside, beside, empty_beside, full_beside, wrap_axis, writable
+from ...tensor.arrays import arange_beside, beside, empty_beside, full_beside, wrap_axis, writable, zeros_beside
 from ...tensor.nested import any_instance
 from ...tensor.protocol import is_array, on_arrays
 from ...tensor.tensor import Tensor, wrap
@@ -140,7 +140,8 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     tensor([1, 2])
     """
     refuse_unordered("searchsorted", sequence)
-    values, shape = values if is_array(values) else np.asarray(values), sequence.shape
+    values = values if is_array(values) else beside(sequence, np.asarray(values))
+    shape = sequence.shape
     if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
         raise RuntimeError(
             errors.message(
@@ -248,7 +249,10 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -
     for part in (elements, test_elements):
         refuse_unordered("isin", part, RuntimeError, "bc")
     dtype = dtypes.result_type([elements, test_elements])
-    found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
+    elements, test_elements = (
+        a.astype(dtype) for a in (beside(test_elements, elements), beside(elements, test_elements))
+    )
+    found = np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
     return writable(found)
 
 
@@ -274,7 +278,7 @@ def distinct_elements(input: Any, dim: Any, equal_nan: bool = False) -> Any:
         return _counted(np.unique(input, return_inverse=True, return_counts=True, equal_nan=equal_nan), input.shape)
     axis = _axis_of_slices("unique", input, dim)
     if not input.shape[axis]:
-        none = np.zeros(0, np.int64)
+        none = zeros_beside(input, (0,), np.int64)
         return np.copy(input), none, np.copy(none)
     return _counted(np.unique(input, return_inverse=True, return_counts=True, axis=axis, equal_nan=equal_nan), (-1,))
 

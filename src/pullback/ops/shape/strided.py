@@ -22,13 +22,16 @@ from ...table.calls import apply, as_view, on
 from ...table.entry import composite, linear, method
 from ...table.samples import A, S
 from ...tensor.adding import summing
-from ...tensor.arrays import beside, sizes, wrap_axis, zeros_beside
+from ...tensor.arrays import sizes, wrap_axis, zeros_beside
 from ...tensor.memory import innermost, same_memory
-from ...tensor.protocol import is_foreign, is_payload, on_arrays
+from ...tensor.protocol import is_foreign, is_payload, on_arrays, on_host
 from ...tensor.tensor import Lifted, Tensor
 
 Geometry = tuple[tuple[int, ...], int]
 """The distance, in elements, between neighbours along each axis, and the number of elements before the first."""
+
+
+_OF_MEMORY = on_host("it reads the memory of an array, whatever its elements are")
 
 
 def _memory(a: Any) -> Any:
@@ -80,7 +83,7 @@ def _length(size: Any, stride: Any, offset: int) -> int:
 def _filled(a: Any, geometry: Geometry, length: int) -> Any:
     """Memory filled with the elements of `a` by `geometry`, with the mean of elements at the same place."""
     stride, offset = geometry
-    memory = zeros_beside(a, (max(length, _length(a.shape, stride, offset)),))
+    memory = np.zeros(max(length, _length(a.shape, stride, offset)), a.dtype)
     places = _places(a.shape, stride, offset)
     add_at(memory, (places,), a)
     return _divided(memory, places)
@@ -88,9 +91,7 @@ def _filled(a: Any, geometry: Geometry, length: int) -> Any:
 
 def _divided(memory: Any, places: Any) -> Any:
     count = np.bincount(places.reshape(-1), minlength=memory.size)
-    if count.max(initial=0) <= 1:
-        return memory
-    return memory / beside(memory, np.maximum(count, 1).astype(memory.real.dtype))
+    return memory / np.maximum(count, 1).astype(memory.real.dtype) if count.max(initial=0) > 1 else memory
 
 
 def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any:
@@ -98,12 +99,12 @@ def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any
 
 
 @linear(method=False, numbers="size stride geometry", input=_sum_rule)
-@on_arrays
+@_OF_MEMORY
 def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
     """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
     length = max(_length(size, stride, offset), _length(shape, own, first))
-    memory = zeros_beside(input, (length,), summing(input.dtype))
+    memory = np.zeros(length, summing(input.dtype))
     add_at(memory, (_places(size, stride, offset),), input)
     memory = memory.astype(input.dtype, copy=False)
     if own == _steps(shape):
@@ -140,10 +141,8 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
     ),
 )
-@on_arrays
+@_OF_MEMORY
 def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
-    if is_foreign(input):
-        return _filled(input, geometry, _length(size, stride, offset))[_places(size, stride, offset)]
     memory = _memory(input)
     length = _length(size, stride, offset)
     if _geometry(input, memory) != geometry:
