@@ -15,7 +15,7 @@ import numpy as np
 from .. import errors
 from ..tensor.adding import summing
 from ..tensor.arrays import arange_beside, beside
-from ..tensor.protocol import into_array, is_foreign
+from ..tensor.protocol import check_later, into_array, is_foreign
 from .counterparts import combine_at, contiguous
 
 Array = np.ndarray[Any, Any]
@@ -30,9 +30,15 @@ _LONG = 8
 _VERY_LONG = 400
 
 
-def within(index: Array, n: int) -> bool:
-    """Whether an array holds only positions along an axis of length `n`, counted from its start."""
+def within(index: Array, n: int, error: Exception | None = None) -> bool:
+    """Whether an array holds only positions along an axis of length `n`, counted from its start.
+
+    On a device it is taken to, and the check that raises `error` is left for where the host waits next.
+    """
     # read as unsigned, a negative number is larger than any length
+    if is_foreign(index):
+        check_later((index < 0) | (index >= n), error or IndexError(f"index out of bounds for a dimension of size {n}"))
+        return True
     if type(index) is not np.ndarray:
         return not index.size or bool(np.all((index >= 0) & (index < n)))
     return not index.size or bool(index.view(f"u{index.itemsize}").max() < n)
@@ -66,6 +72,10 @@ def positions(
                 do="convert it with .long()",
             )
         )
+    if is_foreign(index):
+        text = f"{name}(): an index is out of bounds for a dimension of size {n}"
+        check_later((index < (-n if negative else 0)) | (index >= n), outside(text))
+        return counted_from_0(index, n) if negative else index
     if within(index, n):
         return index
     low, high = int(index.min()), int(index.max())

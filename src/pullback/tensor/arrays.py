@@ -271,6 +271,11 @@ def _kind(like: Any) -> Any:
     return like if type(like) is not np.ndarray and is_payload(like) else None
 
 
+def _layout(kind: Any) -> dict[str, Any]:
+    """What makes a new array lie in the order of its indices, which a payload of one's own need not know."""
+    return {"order": "C"} if is_foreign(kind) else {}
+
+
 def empty_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
     """``np.empty`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
 
@@ -280,7 +285,7 @@ def empty_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
     dtype = like.dtype if dtype is None else dtype
     if (kind := _kind(like)) is None:
         return np.empty(shape, dtype)
-    return np.empty_like(kind, dtype, shape=shape)
+    return np.empty_like(kind, dtype, shape=shape, **_layout(kind))
 
 
 def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
@@ -292,7 +297,7 @@ def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
     dtype = like.dtype if dtype is None else dtype
     if (kind := _kind(like)) is None:
         return np.zeros(shape, dtype)
-    return np.zeros_like(kind, dtype, shape=shape)
+    return np.zeros_like(kind, dtype, shape=shape, **_layout(kind))
 
 
 def full_beside(like: Any, shape: Shape, value: Any, dtype: Any = None) -> Any:
@@ -300,7 +305,7 @@ def full_beside(like: Any, shape: Shape, value: Any, dtype: Any = None) -> Any:
     dtype = like.dtype if dtype is None else dtype
     if (kind := _kind(like)) is None:
         return np.full(shape, value, dtype)
-    return np.full_like(kind, value, dtype, shape=shape)
+    return np.full_like(kind, value, dtype, shape=shape, **_layout(kind))
 
 
 def arange_beside(like: Any, n: int, dtype: Any = None) -> Any:

@@ -193,3 +193,26 @@ def no_implementation(function: Any, types: Any) -> TypeError:
     """The error of a function that no payload carries, in the words of NumPy."""
     name = f"{function.__module__}.{function.__name__}".replace("numpy._core", "numpy")
     return TypeError(f"no implementation found for '{name}' on types that implement __array_function__: {list(types)}")
+
+
+# Checks that wait for no device ---------------------------------------------------------------------------------------
+
+_DUE: dict[str, tuple[Any, Exception]] = {}
+
+
+def check_later(wrong: Any, error: Exception) -> None:
+    """Raise `error` if a mask of a device holds anywhere: where the host waits for values next, not before.
+
+    The last result of each message is kept, joined with those before it.
+    """
+    found, text = np.any(wrong), f"{type(wrong)} {error}"
+    before = _DUE.pop(text, None)
+    _DUE[text] = (found if before is None else np.logical_or(before[0], found), error)
+
+
+def checks_due() -> None:
+    """Raise the error of a check that failed on a device since values were looked at last."""
+    while _DUE:
+        found, error = _DUE.pop(next(iter(_DUE)))
+        if bool(found):
+            raise error

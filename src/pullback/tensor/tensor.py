@@ -26,7 +26,7 @@ from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_w
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import full_name, rule_of, without_rule
+from .protocol import checks_due, full_name, rule_of, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -381,11 +381,17 @@ class Tensor(Methods):
         """The only element as a Python number; RuntimeError if there is not exactly one."""
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        return self._data.item()
+        return self._seen().item()
+
+    def _seen(self) -> Any:
+        """The payload, to look at its values: the checks that are due on a device come first."""
+        if type(self._data) is not np.ndarray:
+            checks_due()
+        return self._data
 
     def tolist(self) -> Any:
         """The elements as nested Python lists, or a number for a 0-d tensor."""
-        return self._data.tolist()
+        return self._seen().tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The payload as a NumPy array on the same memory.
@@ -398,7 +404,7 @@ class Tensor(Methods):
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
                 "  What to do, to keep the gradient: call NumPy's functions on the Tensor itself, as numpy.sin(t)."
             )
-        data: Any = self._data
+        data: Any = self._seen()
         if not isinstance(data, np.ndarray) and hasattr(type(data), "numpy"):
             return np.asarray(data.numpy())  # a payload shows its values if it is asked to
         found = np.asarray(data)
@@ -445,7 +451,7 @@ class Tensor(Methods):
     def __index__(self) -> int:
         if self._data.dtype.kind not in "iub" or self._data.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self._data.item())
+        return int(self._seen().item())
 
     def __bool__(self) -> bool:
         if self._data.size != 1:

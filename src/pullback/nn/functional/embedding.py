@@ -27,7 +27,7 @@ from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V
 from ...tensor.adding import summing
 from ...tensor.arrays import arange_beside, full_beside, zeros_beside
-from ...tensor.protocol import is_foreign, on_arrays
+from ...tensor.protocol import check_later, is_foreign, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
 from .primitives import picked_from_planes
@@ -232,6 +232,10 @@ def embedding(
 def _check_offsets(offsets: Any, count: int) -> None:
     if not offsets.size:
         return
+    if is_foreign(offsets):
+        wrong = np.logical_or(np.any(offsets[..., 0] != 0), np.any(offsets[..., -1] > count))
+        error = refuse("embedding_bag", f"offsets from 0 up to the input's length {count}", "others")
+        return check_later(wrong, error)
     first, last = np.max(np.abs(offsets[..., 0])), np.max(offsets[..., -1])
     if first != 0:
         raise refuse("embedding_bag", "offsets to begin with 0", f"offsets[0] = {first}")

@@ -18,7 +18,7 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import composite, pointwise, titled
-from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain
+from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain, somewhere
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.arrays import writable
 from ...tensor.protocol import is_foreign
@@ -88,10 +88,16 @@ def _value(family: str, n: int, x: Any) -> Any:
 def _near_zero(found: Any, x: Any, n: int, sign: int, scaled: bool) -> Any:
     """`found`, with the sum of the power series near 0, where the recurrence would cancel."""
     near, found = np.less(np.abs(x), n + 1), writable(found)
-    z = x[near]
-    if z.size:
-        series = _series(0.5 * z, n, sign * 0.25 * z * z, lambda k: k, lambda k: k * (n + k))
-        found[near] = series * np.exp(-np.abs(z)) if scaled else series
+    z = np.where(near, x, 0) if is_foreign(x) else x[near]
+    series = _series(0.5 * z, n, sign * 0.25 * z * z, lambda k: k, lambda k: k * (n + k))
+    return _put_near(found, near, series * np.exp(-np.abs(z)) if scaled else series)
+
+
+def _put_near(found: Any, near: Any, series: Any) -> Any:
+    """`found`, with the series in its place where `near` holds; on a device, the series was computed everywhere."""
+    if is_foreign(found):
+        return np.where(near, series, found)
+    found[near] = series
     return found
 
 
@@ -110,16 +116,18 @@ def _series(x: Any, n: int, square: Any, lead: Any, by: Any) -> Any:
 def _spherical(x: Any, n: int) -> Any:
     """The spherical Bessel function of order n: a power series near 0, elsewhere a recurrence from lower orders."""
     near = np.less(np.abs(x), n + 1.0) if n else np.equal(x, 0)  # sin(x) / x is exact everywhere else
-    far = np.where(near, 1, x) if np.any(near) else x
+    far = np.where(near, 1, x) if somewhere(near) else x
     found = np.sin(far) / far
     if n:
         before, found = found, (found - np.cos(far)) / far
     for k in range(1, n):
         before, found = found, (2 * k + 1) / far * found - before
-    found, z = np.where(np.isinf(x), 0, found), x[near]
-    if z.size:
-        found[near] = _series(z, n, -0.5 * z * z, lambda k: 2 * k + 1, lambda k: k * (2 * (n + k) + 1))
-    return found
+    found = np.where(np.isinf(x), 0, found)
+    if not n:
+        return np.where(near, 1, found)
+    z = np.where(near, x, 0) if is_foreign(x) else x[near]
+    series = _series(z, n, -0.5 * z * z, lambda k: 2 * k + 1, lambda k: k * (2 * (n + k) + 1))
+    return _put_near(found, near, series)
 
 
 def _slope(x: Any, family: str, n: int) -> Any:

@@ -15,7 +15,7 @@ from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
 from ...table.entry import METHODS, composite, elementwise, linear, method, special, titled
-from ...table.operands import Operation, is_complex, plain
+from ...table.operands import Operation, is_complex, plain, somewhere
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
 from ...tensor.arrays import empty_beside
@@ -129,7 +129,7 @@ def _angle(input: Any) -> Any:
         return np.arctan2(np.imag(input), np.real(input))
     found = np.multiply(np.less(input, 0), input.dtype.type(np.pi))
     nan = np.isnan(input)
-    return np.where(nan, input, found) if np.any(nan) else found
+    return np.where(nan, input, found) if somewhere(nan) else found
 
 
 def _angle_rule(g: Any, input: Any) -> Any:

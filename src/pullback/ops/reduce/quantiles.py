@@ -15,11 +15,11 @@ from ... import errors
 from ...interpreters.batch_rules import dims
 from ...kernels.counterparts import counted, scanned
 from ...table.entry import composite, special
-from ...table.operands import index_of
+from ...table.operands import index_of, somewhere
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, inf, nan, whole
 from ...tensor.arrays import arange_beside, beside, full_beside, taken_along, wrap_axis, zeros_beside
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import check_later, is_foreign, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
@@ -45,7 +45,7 @@ def _middle(x: Any, axis: int, skip_nan: bool) -> Any:
     """The position of the lower median along an axis: that of a NaN if there is one, unless NaN is skipped."""
     n = x.shape[axis]
     missing = np.isnan(x) if x.dtype.kind in "fV" else zeros_beside(x, x.shape, bool)
-    if not np.any(missing):
+    if not somewhere(missing):
         return _kth(x, (n - 1) // 2, axis)
     if skip_nan:
         number = n - counted(missing, axis)
@@ -235,7 +235,10 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def check_probability(q: Any) -> None:
     """Refuse values if one is not a probability."""
-    if not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
+    if is_foreign(q):
+        error = ValueError("quantile() q values must be in the range [0, 1]")
+        check_later(np.logical_not(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))), error)
+    elif not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
         raise RuntimeError(
             f"quantile() q must be in the range [0, 1] but got {q.item()}."
             if np.size(q) == 1

@@ -152,7 +152,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """The sum over `dim` of the elements that are not NaN; the gradient of NaN is 0."""
     _refuse_complex("nansum", input)
     total = _total(input, dim, keepdim, dtype) if dtype is None else None
-    if total is None or np.any(np.isnan(total)):  # NaN elements, or infinities that cancelled
+    if total is None or somewhere(np.isnan(total)):  # NaN elements, or infinities that cancelled
         total = _total(np.where(np.isnan(input), 0, input), dim, keepdim, dtype)
     return total
 

@@ -15,6 +15,7 @@ from ....kernels.planes import from_planes
 from ....kernels.sliding import Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
 from ....table.entry import special, titled
+from ....table.operands import somewhere
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor.arrays import beside, empty_beside
 from ....tensor.protocol import on_arrays
@@ -107,9 +108,9 @@ def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Ar
         np.maximum(values, seen, out=values)
         # the numbers grow, so the last element that was larger has the largest one
         np.maximum(found, np.multiply(mask.view(np.uint8), n, dtype=found.dtype), out=found)
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if values.dtype.kind == "f" and somewhere(np.isnan(values)):
         for n, (_, index) in enumerate(offsets(slide, kernel, places)):
-            found[np.isnan(padded[index])] = n
+            np.copyto(found, n, where=np.isnan(padded[index]))
 
 
 def _largest_of_many(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Array, found: Array) -> None:
@@ -119,7 +120,7 @@ def _largest_of_many(padded: Array, slide: Slide, kernel: Ints, places: Ints, va
     seen = seen.reshape(planes, *places, math.prod(kernel))
     found[...] = np.argmax(seen, axis=-1)
     values[...] = np.take_along_axis(seen, found[..., None].astype(np.intp), -1)[..., 0]
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if values.dtype.kind == "f" and somewhere(np.isnan(values)):
         last = seen.shape[-1] - 1 - np.argmax(np.isnan(seen[..., ::-1]), axis=-1)
         np.copyto(found, last, where=np.isnan(values), casting="unsafe")
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ....kernels.positions import within
 from ....kernels.sliding import Array, Ints
 from ....ops.make.random import rand
 from ....table.calls import on
 from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
 from ....tensor.arrays import arange_beside, zeros_beside
-from ....tensor.protocol import on_arrays
+from ....tensor.protocol import is_foreign, on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
 from ..primitives import added_into_planes, picked_from_planes
@@ -31,7 +32,9 @@ from .pooling import chosen_windows
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with the elements of `input` at their flat positions."""
     size = math.prod(plane)
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+    if is_foreign(indices):
+        within(indices, size)
+    elif indices.size and not 0 <= indices.min() <= indices.max() < size:
         raise refuse(
             "max_unpool", f"positions below {size}, the size of {list(plane)}", f"{indices.min()} to {indices.max()}"
         )

@@ -22,6 +22,7 @@ from ....table.entry import composite
 from ....table.samples import A, Differs, S, V, index, inf
 from ....tensor.arrays import arange_beside
 from ....tensor.modes import LEVELS
+from ....tensor.protocol import is_foreign
 from ....tensor.tensor import Tensor, wrap
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
@@ -72,7 +73,9 @@ def _averaged(losses: Tensor, weight: Tensor | None, target: Tensor, ignored: in
     if reduction != "mean":
         return reduced(losses, reduction)
     total = sums.sum(losses)
-    if weight is None and not LEVELS.n:  # no transform reads the target: the number of elements that count is known
+    if (
+        weight is None and not LEVELS.n and not is_foreign(target._data)
+    ):  # no transform reads the target: the number of elements that count is known
         return total / int(np.count_nonzero(target._data != ignored))
     return total / sums.sum(_factors(weight, target, ignored))
 
