@@ -184,10 +184,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
         if name in ("take", "take_along_axis", "put", "put_along_axis", "delete"):  # positions are sent to the device
             args = (args[0], *each(sent, args[1:2]), *args[2:])
-        if name in CREATED:
-            args = opened(args)
-        else:
-            args = each(host, args)
+        args = opened(args) if name in CREATED else each(host, args)
         found = function(*args, **each(host, kwargs))
         found = np.asarray(found) if isinstance(found, bool) else found  # as of allclose()
         return device(found) if out is None else out

@@ -264,8 +264,8 @@ def _kind(like: Any) -> Any:
     """The innermost payload behind `like`, if it is no array; None for an array, beside which an array is right."""
     if type(like) is np.ndarray:
         return None
-    while (held := getattr(like, "_data", None)) is not None or isinstance(like, LevelPayload):
-        like = innermost(like if held is None else held)
+    while isinstance(like, LevelPayload) or hasattr(type(like), "_data"):
+        like = innermost(like if isinstance(like, LevelPayload) else like._data)
         if isinstance(like, LevelPayload):
             return None
     return like if type(like) is not np.ndarray and is_payload(like) else None

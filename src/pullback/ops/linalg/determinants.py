@@ -43,7 +43,7 @@ def _products_of_others(s: Any) -> tuple[Any, Any]:
     before = _running(np.concatenate([one, s[..., :-1]], axis=-1))
     after = np.flip(_running(np.flip(np.concatenate([s[..., 1:], one], axis=-1), -1)), -1)
     # between i and j: running products along the rows, right of the diagonal
-    rows, columns = np.ogrid[:n, :n]
+    rows, columns = (beside(s, a) for a in np.ogrid[:n, :n])
     right = np.where(columns > rows + 1, np.expand_dims(np.concatenate([one, s[..., :-1]], axis=-1), -2), 1)
     upper = np.multiply(np.expand_dims(before, -1), np.multiply(_running(right), np.expand_dims(after, -2)))
     upper = np.where(columns > rows, upper, 0)
