@@ -7,6 +7,7 @@ with functions that they have. Nothing here looks at values, so nothing waits fo
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -147,9 +148,7 @@ def checked(function: Any, *arrays: Any) -> Any:
     """A function of `np.linalg`, with its LinAlgError: CuPy raises it where it is asked to, for it has to wait then."""
     if type(arrays[0]).__module__.partition(".")[0] != "cupy":
         return function(*arrays)
-    import cupyx
-
-    with cupyx.errstate(linalg="raise"):
+    with sys.modules["cupyx"].errstate(linalg="raise"):
         return function(*arrays)
 
 

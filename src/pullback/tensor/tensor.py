@@ -22,7 +22,8 @@ import numpy as np
 from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
-from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_write
+from .devices import number
+from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, innermost, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
@@ -129,8 +130,10 @@ class Tensor(Methods):
 
     @property
     def device(self) -> dtypes.device:
-        """The device of the data."""
-        return dtypes.CPU
+        """The device of the data: the CPU, or the GPU that an array of CuPy lies on."""
+        if type(self._data) is np.ndarray or (index := number(innermost(self._data))) is None:
+            return dtypes.CPU
+        return dtypes.device("cuda", index)
 
     @property
     def itemsize(self) -> int:
@@ -403,6 +406,13 @@ class Tensor(Methods):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
                 "  What to do, to keep the gradient: call NumPy's functions on the Tensor itself, as numpy.sin(t)."
+            )
+        if (index := number(self._data)) is not None:
+            raise TypeError(
+                errors.message(
+                    f"can't convert cuda:{index} device type tensor to numpy",
+                    do="use Tensor.cpu() to copy the tensor to host memory first",
+                )
             )
         data: Any = self._seen()
         if not isinstance(data, np.ndarray) and hasattr(type(data), "numpy"):
