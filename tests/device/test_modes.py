@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from pullback.testing.payloads import carrying
 
 from .modes import FILE, MODES, measured
 
+DOCS = Path(__file__).parents[2] / "docs"
 TOLD = json.loads(FILE.read_text("utf-8"))
 
 ASKED_FOR_VALUES = frozenset(
@@ -68,3 +70,20 @@ def test_other_dtypes_agree_too(dtype: str) -> None:
     _, wrong, _ = measured("forward", dtype)
     known: dict[str, Any] = {"float16": {"topk"}, "complex128": {"logical_not"}}
     assert wrong.keys() - TOLD["modes"]["forward"]["refused"].keys() == known.get(dtype, set())
+
+
+def figures(heads: tuple[str, str, str]) -> str:
+    """The table of the pages about GPUs."""
+    rows = [f"| {' | '.join(heads)} |", "| --- | --- | --- |"]
+    for mode, told in TOLD["modes"].items():
+        n, refused = told["entries"], len(told["refused"])
+        rows.append(f"| {mode} | {n - refused} / {n} | {100 * (n - refused) / n:.1f} % |")
+    return "\n".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("page", "heads"),
+    [("gpu.md", ("mode", "entries that agree", "share")), ("zh/gpu.md", ("模式", "一致的运算", "比例"))],
+)
+def test_the_pages_have_the_figures(page: str, heads: tuple[str, str, str]) -> None:
+    assert figures(heads) in (DOCS / page).read_text("utf-8"), f"put this there:\n{figures(heads)}"

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
-from ..tensor import devices, dtypes
-from ..tensor.protocol import checks_due
+from ..tensor import dtypes
+from ..tensor.protocol import checks_due, gpu_count, gpu_is_there, gpu_library
 
 __all__ = [
     "current_device",
@@ -36,17 +36,17 @@ def is_available() -> bool:
     >>> import pullback
     >>> device = "cuda" if pullback.cuda.is_available() else "cpu"
     """
-    return devices.available()
+    return gpu_is_there()
 
 
 def device_count() -> int:
     """The number of GPUs that tensors can lie on; 0 without CuPy."""
-    return devices.count()
+    return gpu_count()
 
 
 def current_device() -> int:
     """The number of the GPU that ``device="cuda"`` stands for; RuntimeError where CuPy or a GPU is missing."""
-    return int(devices.library().cuda.runtime.getDevice())
+    return int(gpu_library().cuda.runtime.getDevice())
 
 
 def _number(device: Any) -> int:
@@ -56,33 +56,33 @@ def _number(device: Any) -> int:
 
 def get_device_name(device: Any = None) -> str:
     """The name of a GPU, by default the current one."""
-    name = devices.library().cuda.runtime.getDeviceProperties(_number(device))["name"]
+    name = gpu_library().cuda.runtime.getDeviceProperties(_number(device))["name"]
     return str(name.decode() if isinstance(name, bytes) else name)
 
 
 def synchronize(device: Any = None) -> None:
     """Wait until a GPU has done all it was asked for; then raise the errors of checks that were left for that."""
-    devices.library().cuda.Device(_number(device)).synchronize()
+    gpu_library().cuda.Device(_number(device)).synchronize()
     checks_due()
 
 
 def memory_allocated(device: Any = None) -> int:
     """The bytes of a GPU's memory that arrays hold now."""
-    found = devices.library()
+    found = gpu_library()
     with found.cuda.Device(_number(device)):
         return int(found.get_default_memory_pool().used_bytes())
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """The bytes of a GPU's memory that are free, and all of them."""
-    free, total = devices.library().cuda.Device(_number(device)).mem_info
+    free, total = gpu_library().cuda.Device(_number(device)).mem_info
     return int(free), int(total)
 
 
 def empty_cache() -> None:
     """Give memory that no array holds back to the GPU; nothing where there is none."""
-    if devices.available():
-        devices.library().get_default_memory_pool().free_all_blocks()
+    if gpu_is_there():
+        gpu_library().get_default_memory_pool().free_all_blocks()
 
 
 def manual_seed(seed: int) -> None:

@@ -405,6 +405,13 @@ def unary(op: Op) -> Callable[..., Any]:
     return call
 
 
+def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: Exception) -> Any:
+    """The call in general, if one operand lies on the host, as a tensor without axes may; otherwise the error."""
+    if is_foreign(payloads[0]) is is_foreign(payloads[1]):
+        raise errors.translate(op.name, payloads, error) from None
+    return general(op, args)
+
+
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
     """The function that calls an elementwise operation of two arguments: the hottest path, so it is written out.
 
@@ -435,9 +442,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         try:
             r = fn(x, y)
         except Exception as error:
-            if is_foreign(x) is not is_foreign(y):  # a tensor without axes may lie on the host
-                return general(op, (input, other))
-            raise errors.translate(op.name, (x, y), error) from None
+            return _once_more(op, (input, other), (x, y), error)
         if type(r) is not _ndarray:
             r = writable(r)  # NumPy returns a number for 0-d operands
         result = blank()

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from .. import errors
-from . import devices
+from .protocol import gpu_library
 
 
 class _ForNumPy:
@@ -476,7 +476,7 @@ CPU = device("cpu")
 def check_device(value: Any) -> None:
     """Refuse a device other than the CPU, where NumPy's arrays lie, and a GPU, where CuPy's do."""
     if value is not None and device(value).type == "cuda":
-        devices.library()
+        gpu_library()
     elif value is not None and device(value).type != "cpu":
         do = "leave device out, or write device='cuda'"
         if device(value).type == "meta":  # a tensor without values, made to know its shape or to be filled later

@@ -216,3 +216,86 @@ def checks_due() -> None:
         found, error = _DUE.pop(next(iter(_DUE)))
         if bool(found):
             raise error
+
+
+def seen(data: Any) -> Any:
+    """A payload, to look at its values: the checks that are due on a device come first."""
+    if type(data) is not np.ndarray:
+        checks_due()
+    return data
+
+
+# A GPU ----------------------------------------------------------------------------------------------------------------
+#
+# What NumPy's protocols do not give is asked of CuPy: whether there is a GPU, copies to it and back, and its number.
+# CuPy is imported when a GPU is first asked for.
+
+
+def gpu_library() -> Any:
+    """CuPy; RuntimeError that says what is missing, where it or a GPU is."""
+    try:
+        import cupy as found
+    except ImportError:
+        raise RuntimeError(
+            errors.message(
+                "device cuda",
+                expected="CuPy, whose arrays lie on the GPU",
+                found="no installation of it",
+                do="pip install 'pullback[gpu12]' for CUDA 12, 'pullback[gpu13]' for CUDA 13, or leave device out",
+            )
+        ) from None
+    if not found.cuda.is_available():
+        raise RuntimeError(
+            errors.message(
+                "device cuda: no CUDA GPUs are available",
+                expected="a GPU and a driver that CUDA finds",
+                found=f"CuPy {found.__version__} alone",
+                do="run nvidia-smi, which says what the driver finds; or leave device out",
+            )
+        )
+    return found
+
+
+def gpu_is_there() -> bool:
+    """Whether tensors can lie on a GPU."""
+    try:
+        gpu_library()
+    except RuntimeError:
+        return False
+    return True
+
+
+def gpu_count() -> int:
+    """The number of GPUs; 0 without CuPy."""
+    return int(gpu_library().cuda.runtime.getDeviceCount()) if gpu_is_there() else 0
+
+
+def gpu_of(data: Any) -> int | None:
+    """The number of the GPU that a payload lies on; None on the host."""
+    return int(data.device.id) if is_foreign(data) and hasattr(type(data), "device") else None
+
+
+def to_gpu(data: Any, index: int | None) -> Any:
+    """An array on the GPU of this number (None: the current one), without a copy where it lies there."""
+    found = gpu_library()
+    with found.cuda.Device(index):
+        return found.asarray(data)
+
+
+def to_host(data: Any) -> Any:
+    """An array on the host. It waits for the device, and raises the errors of checks that were left for that."""
+    if not is_foreign(data):
+        return data
+    checks_due()
+    return np.asarray(data.get())
+
+
+def refuse_gpu(data: Any) -> None:
+    """Refuse a payload on a GPU, in torch's words, where an array of the host is asked for."""
+    if (index := gpu_of(data)) is not None:
+        raise TypeError(
+            errors.message(
+                f"can't convert cuda:{index} device type tensor to numpy",
+                do="use Tensor.cpu() to copy the tensor to host memory first",
+            )
+        )

@@ -12,12 +12,12 @@ from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import apply, on
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
-from ...tensor import devices, dtypes
+from ...tensor import dtypes
 from ...tensor.arrays import as_array, empty_beside, repeats
 from ...tensor.memory import LevelPayload
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
-from ...tensor.protocol import is_foreign, on_arrays
+from ...tensor.protocol import is_foreign, on_arrays, to_gpu, to_host
 from ...tensor.tensor import Tensor, need_tensor, wrap
 
 Order = str | tuple[int, ...]
@@ -116,7 +116,7 @@ def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
     input=lambda g, where, back: on(_to_device, g, back, where),
 )
 def _to_device(input: Any, where: Any, back: Any) -> Any:
-    return devices.fetched(input) if where.type == "cpu" else devices.sent(input, where.index)
+    return to_host(input) if where.type == "cpu" else to_gpu(input, where.index)
 
 
 def placed(t: Tensor, device: Any) -> Tensor:

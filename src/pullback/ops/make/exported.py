@@ -9,8 +9,7 @@ import numpy as np
 from ... import errors
 from ...table.entry import alias, method
 from ...tensor import dtypes
-from ...tensor.devices import library
-from ...tensor.protocol import is_foreign, is_payload
+from ...tensor.protocol import gpu_library, is_foreign, is_payload
 from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
 
 _CUDA = 2  # DLPack's number for memory of a GPU
@@ -58,7 +57,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
             errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
         )
     if hasattr(ext_tensor, "__dlpack_device__") and ext_tensor.__dlpack_device__()[0] == _CUDA:
-        found = library().from_dlpack(ext_tensor)
+        found = gpu_library().from_dlpack(ext_tensor)
         return wrap(found.copy() if copy else found)
     if _SAYS_COPY:
         return wrap(dtypes.known(np.from_dlpack(ext_tensor, copy=copy)))
