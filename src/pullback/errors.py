@@ -138,12 +138,19 @@ def final(error: Exception) -> Exception:
 
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
-    if vars(error).get("final") or _of_the_user(error):
+    if vars(error).get("final"):
         return error
     where = "" if name.rpartition(".")[2].startswith("_") else f"{name}(): "  # `rename` gives the public name
     values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
+    if devices := _two_devices(values):
+        return RuntimeError(
+            f"{where}Expected all tensors to be on the same device, but found at least two devices, {devices}!\n"
+            f"  The arguments were: {found}.\n  What to do: move one of them, x.to(y.device) or x.cpu()."
+        )
+    if _of_the_user(error):
+        return error
     if isinstance(error, np.exceptions.AxisError):
         ndim = error.ndim or 0
         if not ndim and error.axis in (-1, 0):
@@ -177,6 +184,15 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         text = broadcast_message(shapes) or text
         found += f".\n  What to do: {do}" if (do := _kept_axis(shapes)) else ""
     return RuntimeError(f"{where}{text}\n  The arguments were: {found}.")
+
+
+def _two_devices(values: Iterable[Any]) -> str:
+    """The devices of arrays among which one lies on the host and another on a device; "" if there are no such."""
+    arrays = [a for v in values for a in (v if isinstance(v, (list, tuple)) else [v])]
+    host = any(isinstance(a, np.ndarray) and a.ndim for a in arrays)
+    kinds = [(a, type(a)) for a in arrays if hasattr(type(a), "__array_function__")]
+    there = [a for a, kind in kinds if hasattr(kind, "get") and not hasattr(kind, "carry")]  # as CuPy's class
+    return f"cuda:{getattr(getattr(there[0], 'device', None), 'id', 0)} and cpu" if host and there else ""
 
 
 def _kept_axis(shapes: list[tuple[int, ...]]) -> str:

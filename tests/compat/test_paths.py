@@ -131,7 +131,7 @@ def test_data_parallel_is_the_module_itself_without_a_gpu(torch: ModuleType) -> 
 
 def test_a_module_goes_to_no_gpu_and_says_what_to_do() -> None:
     layer = pullback.nn.Linear(2, 1)
-    with pytest.raises(RuntimeError, match=r"found cuda.*\n.*leave device out"):
+    with pytest.raises(RuntimeError, match=r"device cuda.*\n.*leave device out"):
         layer.cuda()
     with pytest.raises(RuntimeError, match=r"found 1.\n.*leave it out: there is no GPU"):
         layer.cuda(1)

@@ -1,47 +1,81 @@
 """`DeviceArray`: an array on a device that is not there, with CuPy's manners.
 
 It answers NumPy's protocols. It is not converted to a NumPy array, and it does not compute with one; numbers are
-allowed. A function that CuPy lacks is refused (`lacked.json`). Results without axes stay arrays. Each look at values
-(`bool()`, `float()`, `item()`...) waits for the device, and is counted in `DeviceArray.waits`.
+allowed, and positions from the host, which CuPy sends to the device. Functions, parameters, types and methods of ufuncs
+that CuPy lacks are refused: `manners.json` was read off CuPy, and what no signature shows stands here, as CuPy's source
+has it. Results without axes stay arrays. Each look at values (`bool()`, `float()`, `item()`...) waits for the device,
+and is counted in `DeviceArray.waits`.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from pullback.interpreters import each
 
-from .lacked import FILE
+from .manners import FILE
 
-LACKED = frozenset(json.loads(FILE.read_text("utf-8"))["lacked"])
+CUPY = json.loads(FILE.read_text("utf-8"))
+FUNCTIONS: dict[str, list[str] | None] = CUPY["functions"]
+UFUNCS: dict[str, list[str]] = CUPY["ufuncs"]
 
-METHODS = {
-    "at": {"add", "subtract", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"},
-    "reduce": {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or"},
+ADDED_AT = {
+    "add": "iIlLqQefd",
+    "subtract": "iI",
+    **dict.fromkeys(("maximum", "minimum"), "iIlLqQfd"),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor"), "iIlLqQ"),
+}
+"""The types that `at` of a ufunc takes."""
+
+METHODS: dict[str, Any] = {
+    "at": ADDED_AT,
+    "reduce": {"add", "multiply"},
     "accumulate": {"add", "multiply"},
     "reduceat": {"add"},
-    "outer": None,
+    "outer": UFUNCS,
 }
-"""The ufuncs that have a method; None for all of them."""
+"""The ufuncs that have a method."""
 
+KEYWORDS = {
+    "__call__": {"dtype", "casting"},
+    "reduce": {"axis", "dtype", "keepdims"},
+    "accumulate": {"axis", "dtype"},
+    "reduceat": {"axis", "dtype"},
+}
 
-ATTRIBUTES = frozenset(
-    """T all any argmax argmin argpartition argsort astype choose clip compress conj conjugate copy cumprod cumsum
-    diagonal dot dtype fill flags flatten imag itemsize mT max mean min nbytes ndim nonzero partition prod put
-    ravel real repeat reshape round searchsorted shape size sort squeeze std strides sum swapaxes take trace transpose
-    var view""".split()
-)
-"""What an array answers besides operators. Its memory (`data`, `flat`, `tobytes()`) is the device's."""
+MEMORY = frozenset({"data", "flat", "tobytes", "tofile", "dump", "dumps"})
+"""What reads an array's memory, which is the device's."""
+
+ATTRIBUTES = frozenset(CUPY["methods of arrays"]) - MEMORY
+"""What an array answers besides operators."""
 
 FROM_VALUES = frozenset(
-    """argwhere compress extract flatnonzero nonzero unique unique_all unique_counts unique_inverse unique_values
-    trim_zeros""".split()
+    """argwhere bincount compress delete digitize extract flatnonzero histogram histogram2d histogramdd intersect1d
+    isin mask_indices nanmax nanmin nonzero place ravel_multi_index real_if_close setdiff1d setxor1d trim_zeros
+    union1d unique unique_all unique_counts unique_inverse unique_values unravel_index""".split()
 )
-"""Functions whose result has a shape that depends on values, for which the host waits."""
+"""Functions in which the host waits: their results' shapes depend on values, or values are checked."""
+
+CREATED = frozenset("array asarray asanyarray ascontiguousarray".split())
+"""Functions that send arrays of the host to the device, as all creation does with ``like=``."""
+
+OF_THE_HOST = frozenset("shape ndim size iscomplexobj isrealobj result_type can_cast may_share_memory".split())
+"""Functions that are answered without values."""
+
+
+def waits_for(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether CuPy's function of this name waits for the device."""
+    if name in FROM_VALUES:
+        return True
+    if name in ("repeat", "quantile", "percentile", "linspace"):
+        return any(isinstance(a, DeviceArray) for a in args[1:]) or (name == "linspace" and len(args) > 1)
+    return name in ("put", "choose") and kwargs.get("mode", "raise") == "raise"
 
 
 def host(value: Any) -> Any:
@@ -51,6 +85,11 @@ def host(value: Any) -> Any:
     return value.inner if isinstance(value, DeviceArray) else value
 
 
+def sent(value: Any) -> Any:
+    """A NumPy array sent to the device; any other value itself."""
+    return DeviceArray(value) if isinstance(value, np.ndarray) else value
+
+
 def device(value: Any) -> Any:
     """The arrays among results, on the device; results without axes, too."""
     return each(lambda a: DeviceArray(np.asarray(a)) if isinstance(a, (np.ndarray, np.generic)) else a, value)
@@ -58,6 +97,25 @@ def device(value: Any) -> Any:
 
 def opened(value: Any) -> Any:
     return each(lambda v: v.inner if isinstance(v, DeviceArray) else v, value)
+
+
+def fits(types: list[str], args: tuple[Any, ...]) -> bool:
+    """Whether a ufunc that takes these types takes the arrays among the arguments."""
+    if not types:
+        return True  # matmul
+    for kind in types:
+        for a, char in zip(args, kind.partition("->")[0], strict=False):
+            if isinstance(a, DeviceArray) and not np.can_cast(a.inner.dtype, char):
+                break
+        else:
+            return True
+    return False
+
+
+def solvable(name: str, args: tuple[Any, ...]) -> bool:
+    """Whether CuPy solves a system of these shapes, which NumPy broadcasts."""
+    a, b = args[0].shape, args[1].shape
+    return name != "linalg.solve" or len(b) == 1 or a[:-1] == b[:-1]
 
 
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
@@ -76,32 +134,59 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = (), **kwargs: Any) -> Any:
         name = ufunc.__name__
-        allowed = METHODS.get(method)
-        if name in LACKED or (allowed is not None and name not in allowed):
+        if name not in UFUNCS:
             return NotImplemented
+        if method != "__call__" and name not in METHODS[method]:
+            raise NotImplementedError(f"`{name}.{method}` is not supported yet")
+        if len(out) > 1:
+            raise ValueError("The 'out' parameter must have exactly one array value")
         if any(t is not None and not isinstance(t, DeviceArray) for t in out):
             raise TypeError("the output lies on the host")
+        if unknown := kwargs.keys() - KEYWORDS.get(method, ()):
+            raise TypeError(f"Wrong arguments {unknown}")
+        if not all(isinstance(a, (DeviceArray, np.ndarray, int, float, complex, np.generic)) for a in inputs):
+            return NotImplemented  # so do a Tensor, and `at` with a tuple or a list of positions
         if method == "at":
-            target, index, *values = inputs
-            ufunc.at(host(target), opened(index), *map(host, values))
-            return None
+            return self._at(ufunc, *inputs)
+        if name in ("greater", "greater_equal", "less", "less_equal", "equal", "not_equal"):
+            inputs = tuple([a.item() if isinstance(a, np.ndarray) and not a.ndim else a for a in inputs])
+        if not fits(UFUNCS[name], inputs):
+            raise TypeError(f"Wrong type ({[getattr(a, 'dtype', a) for a in inputs]}) of arguments for cupy_{name}")
         kwargs = each(host, kwargs)
         if out:
             kwargs["out"] = each(host, out)
         found = getattr(ufunc, method)(*each(host, inputs), **kwargs)
-        return (out if len(out) > 1 else out[0]) if out and all(t is not None for t in out) else device(found)
+        return out[0] if out and out[0] is not None else device(found)
+
+    @staticmethod
+    def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
+        if host(target).dtype.char not in ADDED_AT[ufunc.__name__]:
+            raise TypeError(f"cupy.{ufunc.__name__}.at does not support {target.dtype}")
+        ufunc.at(host(target), opened(index), *opened(values))
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         module = (getattr(function, "__module__", None) or "").split(".")
         name = ".".join([*module[1:], function.__name__])
-        if module[0] != "numpy" or name in LACKED or any(t not in (DeviceArray, np.ndarray) for t in types):
+        if module[0] != "numpy" or name not in FUNCTIONS or any(t not in (DeviceArray, np.ndarray) for t in types):
             return NotImplemented
+        known = FUNCTIONS[name]
+        if known is not None and "*" not in known and (kwargs.keys() - set(known) or len(args) > len(known)):
+            raise TypeError(f"{name}() got an unexpected keyword argument {sorted(kwargs.keys() - set(known))}")
+        if name in OF_THE_HOST:
+            return function(*opened(args), **opened(kwargs))
         out = kwargs.get("out")
         if out is not None and not isinstance(out, DeviceArray):
             raise TypeError("the output lies on the host")
-        if name in FROM_VALUES or (name == "repeat" and any(isinstance(a, DeviceArray) for a in args[1:])):
+        if waits_for(name, args, kwargs):
             DeviceArray.waits["shape"] += 1
-        found = function(*each(host, args), **each(host, kwargs))
+        if name == "nonzero" and not args[0].shape:
+            raise ValueError("Calling nonzero on 0d arrays is not allowed.")
+        if name.startswith("linalg.solve") and not solvable(name, args):
+            raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
+        if name in ("take", "take_along_axis", "put", "put_along_axis", "delete"):  # positions are sent to the device
+            args = (args[0], *each(sent, args[1:2]), *args[2:])
+        args = opened(args) if name in CREATED else each(host, args)
+        found = function(*args, **each(host, kwargs))
         found = np.asarray(found) if isinstance(found, bool) else found  # as of allclose()
         return device(found) if out is None else out
 
@@ -110,28 +195,42 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name not in ATTRIBUTES:
             raise AttributeError(f"an array of the device has no attribute {name!r}")
-        if name in FROM_VALUES:
-            DeviceArray.waits["shape"] += 1
         found = getattr(self.inner, name)
         if not callable(found):
             return device(found) if isinstance(found, (np.ndarray, np.generic)) else found
-        return lambda *args, **kwargs: device(found(*each(host, args), **each(host, kwargs)))
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if waits_for(name, (self, *args), kwargs):
+                DeviceArray.waits["shape"] += 1
+            return device(found(*each(host, args), **each(host, kwargs)))
+
+        return call
+
+    device = SimpleNamespace(id=0)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
 
     @property
     def base(self) -> Any:
         return None if self.inner.base is None else DeviceArray(self.inner.base)
 
     def __getitem__(self, index: Any) -> Any:
-        parts = index if isinstance(index, tuple) else (index,)
-        if any(isinstance(p, DeviceArray) and p.inner.dtype == bool for p in parts):
+        if any(isinstance(p, DeviceArray) and p.inner.dtype == bool for p in _parts(index)):
             DeviceArray.waits["shape"] += 1
         return device(self.inner[opened(index)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.inner[opened(index)] = each(host, value)
+        if any(isinstance(p, (DeviceArray, np.ndarray, list)) for p in _parts(index)):
+            self.inner[opened(index)] = opened(value)  # beside positions, values from the host are sent, too
+        else:
+            self.inner[index] = value[()] if isinstance(value, np.ndarray) and not value.ndim else each(host, value)
 
     def __len__(self) -> int:
         return len(self.inner)
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self.inner)))
 
     def get(self) -> np.ndarray[Any, Any]:
         """A copy on the host."""
@@ -142,7 +241,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return f"DeviceArray({self.inner.dtype}{list(self.inner.shape)})"
 
 
-def _waiting(name: str) -> Any:
+def _parts(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _waiting(name: str) -> Callable[..., Any]:
     def look(self: DeviceArray, *args: Any) -> Any:
         DeviceArray.waits[name.strip("_")] += 1
         return getattr(self.inner, name)(*args)
@@ -150,5 +253,5 @@ def _waiting(name: str) -> Any:
     return look
 
 
-for _name in ("__bool__", "__float__", "__int__", "__complex__", "__index__", "item", "tolist"):
+for _name in ("__bool__", "__float__", "__int__", "__complex__", "item", "tolist"):
     setattr(DeviceArray, _name, _waiting(_name))

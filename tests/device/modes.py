@@ -1,6 +1,7 @@
-"""The first sample of each of the table's entries, on the fake device, by mode: what agrees with NumPy, and what not.
+"""All samples of the table's entries on the fake device, by mode: what agrees with NumPy, what is refused, what waits.
 
-`python -m tests.device.modes` remakes `not_yet.json`: by mode, how many entries agree, and the reasons of the others.
+`python -m tests.device.modes` remakes `src/pullback/inspect/device.json`: by mode, the number of entries and why some
+are refused; and by entry, the most times that a sample waits for the device, in its forward and with its gradient.
 """
 
 from __future__ import annotations
@@ -14,13 +15,16 @@ from typing import Any
 import numpy as np
 
 import pullback
+from pullback.ops.elementwise import bessel
 from pullback.tensor.nested import leaves
 from pullback.tensor.tensor import Tensor, wrap
 from pullback.testing.payloads import carrying
 
 from .fake import DeviceArray
 
-FILE = Path(__file__).with_name("not_yet.json")
+FILE = Path(__file__).parents[2] / "src" / "pullback" / "inspect" / "device.json"
+
+bessel.SPECIAL["tests"] = "tests.device.special"
 
 Make = Callable[[np.ndarray[Any, Any]], Tensor]
 
@@ -107,7 +111,7 @@ def computed(op: Any, made: Any, mode: Any, make: Make) -> Any:
 def fault(found: Any, wanted: Any) -> str:
     """What is wrong with the results on the device; "" if they agree with those on arrays."""
     if isinstance(found, Exception):
-        return carrying._refused_by(found)
+        return str(found).split("\n")[0].removesuffix(".")
     if len(found) != len(wanted):
         return f"{len(found)} results, expected {len(wanted)}"
     for mine, theirs in zip(found, wanted, strict=True):
@@ -127,27 +131,41 @@ def fault(found: Any, wanted: Any) -> str:
     return ""
 
 
-def measured() -> dict[str, Any]:
-    """By mode: the number of entries that agree, and the reasons of the others by name.
-
-    An entry that gives nothing in a mode on arrays, or an error, is not counted in it.
-    """
-    told: dict[str, Any] = {mode: {"agree": 0, "not yet": {}} for mode in MODES}
+def measured(mode: str, dtype: str = "float64") -> tuple[int, dict[str, str], dict[str, int]]:
+    """How many entries give something in a mode, why some do not agree, and the most waits of a sample of an entry."""
+    entries, wrong, waits = 0, {}, {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for name, op in carrying.entries().items():
-            made = op.domain("samples")[0].arrays("float64")
-            for mode, run in MODES.items():
-                wanted = computed(op, made, run, on_host)
-                if isinstance(wanted, Exception) or not wanted:
-                    continue
-                reason = fault(computed(op, made, run, on_device), wanted)
-                if reason:
-                    told[mode]["not yet"][name] = reason
-                else:
-                    told[mode]["agree"] += 1
+            reasons = [r for s in op.domain("samples") if (r := of_sample(op, s.arrays(dtype), mode)) is not None]
+            entries += bool(reasons)
+            if why := next((reason for reason, _ in reasons if reason), ""):
+                wrong[name] = why
+            if most := max((count for _, count in reasons), default=0):
+                waits[name] = most
+    return entries, wrong, waits
+
+
+def of_sample(op: Any, made: Any, mode: str) -> tuple[str, int] | None:
+    """What is wrong with a sample on the device, and how often it waits; None if it gives nothing on arrays."""
+    wanted = computed(op, made, MODES[mode], on_host)
+    if isinstance(wanted, Exception) or not wanted:
+        return None
+    DeviceArray.waits.clear()
+    found = computed(op, made, MODES[mode], on_device)
+    return fault(found, wanted), DeviceArray.waits.total()
+
+
+def table() -> dict[str, Any]:
+    """What `device.json` holds."""
+    told: dict[str, Any] = {"modes": {}, "waits": {}}
+    for mode in MODES:
+        entries, wrong, waits = measured(mode)
+        told["modes"][mode] = {"entries": entries, "refused": wrong}
+        for name, count in waits.items() if mode in ("forward", "gradient") else ():
+            told["waits"].setdefault(name, {})[mode] = count
     return told
 
 
 if __name__ == "__main__":
-    FILE.write_text(json.dumps(measured(), indent=1) + "\n", "utf-8")
+    FILE.write_text(json.dumps(table(), indent=1) + "\n", "utf-8")

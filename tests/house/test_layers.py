@@ -55,7 +55,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 HEART = {"tensor", "autograd"}
 
 REQUIRED = {"numpy"}
-OPTIONAL = {"checkpoint_schedules", "scipy", "rich", "matplotlib", "sklearn", "opt_einsum", "ml_dtypes"}
+OPTIONAL = {"checkpoint_schedules", "cupy", "scipy", "rich", "matplotlib", "sklearn", "opt_einsum", "ml_dtypes"}
 
 # The libraries that a room is a bridge to, imported at the top of its files; torch and jax nowhere else.
 HOSTS = {"torch": {"bridge.torch"}, "jax": {"bridge.jax"}, "scipy": {"bridge.autograd", "scipy"}}
@@ -67,9 +67,9 @@ FILES_PER_FOLDER = 15
 # A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
 # for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
-    "tensor": 2200,
+    "tensor": 2300,
     "autograd": 2600,
-    "table": 2400,
+    "table": 2450,
     "kernels": 900,
     "interpreters": 2600,
     "func": 2300,
@@ -376,7 +376,7 @@ ROOM_FAULTS = {
     ),
     "a long room": (
         {f"table/file{n}.py": "x = 0\n" * 400 for n in range(7)},
-        "pullback/table: 2800 lines of code, of at most 2400 in this room",
+        "pullback/table: 2800 lines of code, of at most 2450 in this room",
     ),
     "one name for two things": (
         {"ops/shape/axes.py": "", "tensor/axes.py": ""},

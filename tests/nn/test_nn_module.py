@@ -325,7 +325,7 @@ def test_a_name_that_is_no_string_has_not_become_a_key() -> None:
 
 def test_there_is_only_the_cpu() -> None:
     m = net(pullback)
-    with pytest.raises(RuntimeError, match="expected cpu"):
+    with pytest.raises(RuntimeError, match=r"no installation of it\.|no CUDA GPUs are available"):
         m.to("cuda", pullback.float64)
     assert {p.dtype for p in m.parameters()} == {pullback.float32}
 

@@ -298,7 +298,7 @@ def test_there_is_only_the_cpu() -> None:
     data = bytes_of([pullback.ones(1)])
     for place in (None, "cpu", pullback.device("cpu")):
         assert load(io.BytesIO(data), place, weights_only=False)[0].item() == 1.0
-    with pytest.raises(RuntimeError, match="expected cpu"):
+    with pytest.raises(RuntimeError, match=r"no installation of it\.|no CUDA GPUs are available"):
         load(io.BytesIO(data), map_location="cuda")
 
 

@@ -6,9 +6,12 @@ All of it is read from the entries. To find the dtypes that an operation takes, 
 from __future__ import annotations
 
 import difflib
+import functools
+import json
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -43,7 +46,7 @@ class Row:
     """One operation: `also` are its other names, `formula` is the beginning of its docstring.
 
     forward: the source of its forward mode ("kind", "rule", "transposed", "body" or ""). batched: the way vmap computes
-    it ("one call", "loop", "body").
+    it ("one call", "loop", "body"). waits: how often it waits for a device, at most ("refused": it does not run there).
     """
 
     name: str
@@ -58,6 +61,7 @@ class Row:
     forward: str
     batched: str
     dtypes: tuple[str, ...]
+    waits: str
 
 
 def public() -> Iterator[tuple[str, Op]]:
@@ -100,7 +104,22 @@ def _row(name: str, op: Op, dtypes: bool) -> Row:
         forward=_forward(op),
         batched=_batched(op),
         dtypes=_dtypes_of(op) if dtypes else (),
+        waits=_waits(name),
     )
+
+
+@functools.cache
+def on_a_device() -> dict[str, Any]:
+    """What the samples of all operations do on a device: measured by tests/device, on one that is not there."""
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("device.json").read_text("utf-8"))
+    return found
+
+
+def _waits(name: str) -> str:
+    told = on_a_device()
+    if name in told["modes"]["forward"]["refused"]:
+        return "refused"
+    return str(max(told["waits"].get(name, {}).values(), default=""))
 
 
 def _formula(op: Op) -> str:
@@ -186,8 +205,8 @@ def as_markdown(table: Sequence[Row]) -> str:
             continue
         parts.append(
             f"## {title}\n\n"
-            "| operation | kind | what it computes | NumPy | array API | forward | vmap | dtypes |\n"
-            "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(_line(row) for row in found)
+            "| operation | kind | what it computes | NumPy | array API | forward | vmap | dtypes | waits |\n"
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(_line(row) for row in found)
         )
     return "\n\n".join(parts) + "\n"
 
@@ -219,7 +238,9 @@ mode (to any order), forward mode and under `vmap`.
 - *forward*: forward mode follows from the `kind`, has a `rule` of its own, is the vjp `transposed`, or goes through the
   `body`.
 - *vmap*: the whole batch in `one call`, a `loop` over it, or through the `body`.
-- *dtypes*: b bool, i int64, h float16, f float32, d float64, F complex64, D complex128."""
+- *dtypes*: b bool, i int64, h float16, f float32, d float64, F complex64, D complex128.
+- *waits*: how often the host waits for a device at most, forward and gradient of one sample together; empty: never.
+  `refused`: it does not run there, and says so. Measured on a device that is not there, see [GPUs](gpu.md)."""
 
 _LETTERS = dict(zip(DTYPES, "bihfdFD", strict=True))
 
@@ -237,5 +258,6 @@ def _line(row: Row) -> str:
         row.forward,
         row.batched,
         letters,
+        row.waits,
     ]
     return "| " + " | ".join(cells) + " |"

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..tensor.protocol import on_arrays
+from ..tensor.arrays import arange_beside, empty_beside, eye_beside, zeros_beside
+from ..tensor.protocol import is_foreign, on_arrays
+from .counterparts import checked, solved
 
 Array = np.ndarray[Any, Any]
 
@@ -38,13 +40,14 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Arr
         return _substituted(a, b, unit)
     # The blocks on the diagonal are inverted, all at once; the rest is matrix products.
     count = -(-n // _BLOCK)
-    blocks = np.zeros((*a.shape[:-2], count, _BLOCK, _BLOCK), a.dtype)
-    blocks[..., :, :] = np.eye(_BLOCK, dtype=a.dtype)
+    blocks = zeros_beside(a, (*a.shape[:-2], count, _BLOCK, _BLOCK))
+    unity = eye_beside(a, _BLOCK)
+    blocks[..., :, :] = unity
     for k in range(count):
         part = a[..., k * _BLOCK : (k + 1) * _BLOCK, k * _BLOCK : (k + 1) * _BLOCK]
         blocks[..., k, : part.shape[-2], : part.shape[-1]] = part
-    inverses = _substituted(blocks, np.eye(_BLOCK, dtype=a.dtype), unit)
-    x = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), np.result_type(a, b))
+    inverses = _substituted(blocks, unity, unit)
+    x = empty_beside(a, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), *b.shape[-2:]), np.result_type(a, b))
     for k in range(count):
         rows = slice(k * _BLOCK, min((k + 1) * _BLOCK, n))
         left = b[..., rows, :] - np.matmul(a[..., rows, : rows.start], x[..., : rows.start, :])
@@ -56,7 +59,7 @@ def solve_triangular(a: Array, b: Array, upper: bool, unit: bool = False) -> Arr
 def _substituted(a: Array, b: Array, unit: bool) -> Array:
     """A lower triangular system solved row by row."""
     shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    x = np.empty((*shape, *b.shape[-2:]), np.result_type(a, b))
+    x = empty_beside(a, (*shape, *b.shape[-2:]), np.result_type(a, b))
     for i in range(a.shape[-1]):
         row = b[..., i, :] - np.matmul(a[..., i, None, :i], x[..., :i, :])[..., 0, :]
         x[..., i, :] = row if unit else row / a[..., i, i, None]
@@ -75,16 +78,16 @@ def lu(a: Array) -> tuple[Array, Array, Array]:
     """
     m, n = a.shape[-2:]
     k = min(m, n)
-    stack = np.array(a.reshape(_count(a), m, n), order="C")
-    pivots = np.zeros((len(stack), k), np.int32)
-    getrf = _getrf(stack) if k > 8 else None
+    stack = np.copy(a.reshape(_count(a), m, n), order="C")
+    pivots = zeros_beside(a, (len(stack), k), np.int32)
+    getrf = _getrf(stack) if k > 8 and not is_foreign(stack) else None
     if getrf is not None:
         for i, matrix in enumerate(stack):
             stack[i], pivots[i], _ = getrf(matrix)
     else:
         _factor(stack, pivots)
     zero = np.diagonal(stack, axis1=-2, axis2=-1) == 0
-    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if k else np.zeros(len(stack))
+    info = np.where(zero.any(-1), zero.argmax(-1) + 1, 0) if k else zeros_beside(a, (len(stack),))
     shape = a.shape[:-2]
     return stack.reshape(a.shape), pivots.reshape(*shape, k) + 1, info.astype(np.int32).reshape(shape)
 
@@ -111,7 +114,7 @@ def _factor(stack: Array, pivots: Array) -> None:
 
 
 def _factor_columns(stack: Array, pivots: Array, start: int, stop: int) -> None:
-    every = np.arange(len(stack))
+    every = arange_beside(stack, len(stack))
     for j in range(start, stop):
         column = stack[:, j:, j]
         # LAPACK's measure of a complex number's size
@@ -135,13 +138,13 @@ def cholesky(a: Array) -> tuple[Array, Array]:
     the leading minor that is not positive. Only the lower triangle of `a` is read.
     """
     try:
-        return np.linalg.cholesky(a), np.zeros(a.shape[:-2], np.int32)
+        return checked(np.linalg.cholesky, a), zeros_beside(a, a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         pass
-    found, info = np.zeros_like(a), np.zeros(a.shape[:-2], np.int32)
+    found, info = np.zeros_like(a), zeros_beside(a, a.shape[:-2], np.int32)
     for place in np.ndindex(a.shape[:-2]):
         try:
-            found[place] = np.linalg.cholesky(a[place])
+            found[place] = checked(np.linalg.cholesky, a[place])
         except np.linalg.LinAlgError:
             info[place] = _cholesky_columns(a[place], found[place])
     return found, info
@@ -200,7 +203,7 @@ def exponential(a: Array) -> Array:
         return np.copy(a)
     stack = a.reshape(_count(a), n, n)
     single = a.dtype in (np.float32, np.complex64)
-    size = np.add.reduce(np.abs(stack), axis=-2).max(-1)
+    size = np.max(np.add.reduce(np.abs(stack), axis=-2), -1)
     finite = np.isfinite(size)
     size = np.where(finite, size, 0)
     stack = np.where(finite[:, None, None], stack, 0)
@@ -208,7 +211,7 @@ def exponential(a: Array) -> Array:
     degree = next((d for d in degrees if size.max() <= _PADE[d][single]), degrees[-1])
     halvings = np.maximum(np.ceil(np.log2(np.maximum(size / _PADE[degree][single], 1))), 0).astype(np.int64)
     found = _pade(stack * (0.5**halvings)[:, None, None].astype(size.dtype), _PADE[degree][2])
-    for i in range(halvings.max()):
+    for i in range(int(halvings.max())):
         again = halvings > i
         found[again] = np.matmul(found[again], found[again])
     found[~finite] = np.nan
@@ -218,11 +221,11 @@ def exponential(a: Array) -> Array:
 def _pade(a: Array, coefficients: list[float]) -> Array:
     """``q(a)^-1 p(a)`` of a polynomial p and its mirror image q, whose odd terms have the other sign."""
     powers = np.matmul(a, a)
-    even = odd = np.eye(a.shape[-1], dtype=a.dtype)
+    even = odd = eye_beside(a, a.shape[-1])
     total_even, total_odd = coefficients[0] * even, coefficients[1] * odd
     for k in range(2, len(coefficients), 2):
         even = np.matmul(even, powers) if k > 2 else powers
         total_even = total_even + coefficients[k] * even
         total_odd = total_odd + coefficients[k + 1] * even
     total_odd = np.matmul(a, total_odd)
-    return np.linalg.solve(total_even - total_odd, total_even + total_odd)
+    return solved(total_even - total_odd, total_even + total_odd)

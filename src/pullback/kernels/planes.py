@@ -10,14 +10,16 @@ import math
 import numpy as np
 
 from ..tensor.adding import summing
+from ..tensor.arrays import arange_beside, zeros_beside
 from ..tensor.protocol import on_arrays
+from .counterparts import combine_at
 from .sliding import Array, Ints
 
 
 def _flat(index: Array, lead: Ints, space: int, plane: int) -> Array:
     """Positions ``(..., *places)`` in planes of `plane` elements, as positions in all the planes of shape `lead`."""
     places = index.shape[index.ndim - space :]
-    start = np.arange(math.prod(lead), dtype=np.int64).reshape(*lead, *[1] * space) * plane
+    start = arange_beside(index, math.prod(lead), np.int64).reshape(*lead, *[1] * space) * plane
     return (index + start).reshape(math.prod(lead), *places) if places else (index + start).reshape(-1)
 
 
@@ -39,8 +41,8 @@ def into_planes(values: Array, index: Array, plane: Ints) -> Array:
     """Zeros ``(..., *plane)`` with each element of `values` added at its flat position."""
     space = len(plane)
     lead = _lead(values, index, space)
-    out = np.zeros((*lead, *plane), summing(values.dtype))
+    out = zeros_beside(values, (*lead, *plane), summing(values.dtype))
     flat = _flat(index, lead, space, math.prod(plane))
     spread = np.broadcast_to(values, (*lead, *values.shape[values.ndim - space :]))
-    np.add.at(out.reshape(-1), flat.reshape(-1), spread.reshape(-1))
+    combine_at(np.add, out.reshape(-1), flat.reshape(-1), spread.reshape(-1))
     return out.astype(values.dtype, copy=False)

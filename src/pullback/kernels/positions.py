@@ -14,7 +14,9 @@ import numpy as np
 
 from .. import errors
 from ..tensor.adding import summing
-from ..tensor.protocol import into_array
+from ..tensor.arrays import arange_beside, beside
+from ..tensor.protocol import check_later, into_array, is_foreign
+from .counterparts import combine_at, contiguous
 
 Array = np.ndarray[Any, Any]
 
@@ -28,9 +30,15 @@ _LONG = 8
 _VERY_LONG = 400
 
 
-def within(index: Array, n: int) -> bool:
-    """Whether an array holds only positions along an axis of length `n`, counted from its start."""
+def within(index: Array, n: int, error: Exception | None = None) -> bool:
+    """Whether an array holds only positions along an axis of length `n`, counted from its start.
+
+    On a device it is taken to, and the check that raises `error` is left for where the host waits next.
+    """
     # read as unsigned, a negative number is larger than any length
+    if is_foreign(index):
+        check_later((index < 0) | (index >= n), error or IndexError(f"index out of bounds for a dimension of size {n}"))
+        return True
     if type(index) is not np.ndarray:
         return not index.size or bool(np.all((index >= 0) & (index < n)))
     return not index.size or bool(index.view(f"u{index.itemsize}").max() < n)
@@ -64,6 +72,10 @@ def positions(
                 do="convert it with .long()",
             )
         )
+    if is_foreign(index):
+        text = f"{name}(): an index is out of bounds for a dimension of size {n}"
+        check_later((index < (-n if negative else 0)) | (index >= n), outside(text))
+        return counted_from_0(index, n) if negative else index
     if within(index, n):
         return index
     low, high = int(index.min()), int(index.max())
@@ -99,7 +111,7 @@ def along(index: Array, dim: int, shape: Sequence[int]) -> Array:
     flat = index.astype(np.int64, copy=False) * steps[dim]
     for i, n in enumerate(index.shape):
         if i != dim and n > 1:
-            flat += (np.arange(n) * steps[i]).reshape([n if j == i else 1 for j in range(index.ndim)])
+            flat = flat + (arange_beside(index, n) * steps[i]).reshape([n if j == i else 1 for j in range(index.ndim)])
     return flat
 
 
@@ -138,10 +150,11 @@ def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
         add_at(wide, indices, values)
         out[...] = wide
         return
-    if np.size(values) < _FEW:
+    if np.size(values) < _FEW and not is_foreign(out):
         places: Any = tuple([slice(None) if p is None else p for p in indices])
         np.add.at(out, places, values)
         return
+    indices = [p if p is None else beside(out, p) for p in indices]
     axes, adjacent = layout(indices)
     values = np.broadcast_to(values, indexed_shape(out.shape, indices))
     order = list(range(out.ndim))
@@ -149,7 +162,7 @@ def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
         order = axes + [i for i in order if i not in axes]
     lead = axes[0] if adjacent else 0
     moved = np.transpose(out, order)
-    work = np.ascontiguousarray(moved)
+    work = contiguous(moved)
     lengths = [out.shape[a] for a in axes]
     flat = _flat([indices[a] for a in axes], lengths)
     outer, inner = math.prod(work.shape[:lead]), math.prod(work.shape[lead + len(axes) :])
@@ -160,9 +173,9 @@ def add_at(out: Array, indices: Sequence[Any], values: Any) -> None:
 
 def _flat(indices: Sequence[Array], lengths: Sequence[int]) -> Array:
     """One array of positions in the flattened axes for an array of positions along each."""
-    found = np.zeros((), np.int64)
+    found: Any = 0
     for index, n in zip(indices, lengths, strict=True):
-        if index.size and (index.min() < -n or index.max() >= n):
+        if index.size and not is_foreign(index) and (index.min() < -n or index.max() >= n):
             raise IndexError(f"index: positions {index.min()} to {index.max()} are out of bounds for size {n}")
         found = found * n + counted_from_0(index, n)
     return found
@@ -173,17 +186,18 @@ def _add_rows(work: Array, flat: Array, values: Array) -> None:
     outer, n, inner = work.shape
     if not values.size:
         return
-    if outer * inner >= _LONG and n <= 8 * flat.size + 1000 and np.bincount(flat, minlength=1).max() == 1:
+    large = type(work) is np.ndarray
+    if large and outer * inner >= _LONG and n <= 8 * flat.size + 1000 and np.bincount(flat, minlength=1).max() == 1:
         work[:, flat] += values
         return
-    if inner >= _VERY_LONG:
+    if large and inner >= _VERY_LONG:
         places = flat.tolist()
         for block, news in zip(work, values, strict=True):
             for place, row in zip(places, news, strict=True):
                 block[place] += row
         return
     if inner > 1:
-        flat = (flat[:, None] * inner + np.arange(inner)).reshape(-1)
+        flat = (flat[:, None] * inner + arange_beside(flat, inner)).reshape(-1)
     if outer > 1:
-        flat = (np.arange(outer)[:, None] * (n * inner) + flat).reshape(-1)
-    np.add.at(work.reshape(-1), flat, values.reshape(-1))
+        flat = (arange_beside(flat, outer)[:, None] * (n * inner) + flat).reshape(-1)
+    combine_at(np.add, work.reshape(-1), flat, values.reshape(-1))

@@ -12,7 +12,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
+
+from ..tensor.arrays import full_beside
+from .counterparts import strided_windows
 
 Array = np.ndarray[Any, Any]
 Ints = tuple[int, ...]
@@ -53,24 +55,14 @@ def pad(image: Array, slide: Slide, value: Any = 0) -> Array:
     if not any(low > 0 or high > 0 for low, high in slide.padding):
         return image
     shape = image.shape[-len(slide.stride) :]
-    out = np.full((*image.shape[: image.ndim - len(shape)], *slide.padded(shape)), value, image.dtype)
+    out = full_beside(image, (*image.shape[: image.ndim - len(shape)], *slide.padded(shape)), value)
     out[slide.inside(shape)] = image
     return out
 
 
 def windows(padded: Array, slide: Slide, kernel: Ints, places: Ints) -> Array:
     """A view of a padded image, of shape ``(..., *kernel, *places)``: the elements under the window."""
-    lead = padded.ndim - len(kernel)
-    steps = padded.strides[lead:]
-    return as_strided(
-        padded,
-        (*padded.shape[:lead], *kernel, *places),
-        (
-            *padded.strides[:lead],
-            *(d * n for d, n in zip(slide.dilation, steps, strict=True)),
-            *(s * n for s, n in zip(slide.stride, steps, strict=True)),
-        ),
-    )
+    return strided_windows(padded, kernel, places, slide.stride, slide.dilation)
 
 
 @functools.lru_cache(64)
@@ -95,7 +87,7 @@ def add_windows(padded: Array, seen: Array, slide: Slide, kernel: Ints, places: 
     """
     if not seen.size:
         return
-    if slide.apart(kernel):
+    if type(padded) is np.ndarray and slide.apart(kernel):
         windows(padded, slide, kernel, places)[...] += seen
     elif math.prod(places) < math.prod(kernel):
         turned = Slide(slide.dilation, slide.padding, slide.stride)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor.adding import summed
+from ..tensor.arrays import beside, empty_beside
 from ..tensor.protocol import on_arrays
 from .sliding import Array
 
@@ -98,7 +99,7 @@ class Taps:
         """The map applied along an axis of x, counted from the first."""
         outer, inner = math.prod(x.shape[:axis]), math.prod(x.shape[axis + 1 :])
         x3 = x.reshape(outer, self.inputs, inner)
-        y = np.empty((outer, self.outputs, inner), x.dtype)
+        y = empty_beside(x, (outer, self.outputs, inner))
         scale = np.dtype(np.float64 if x.dtype in (np.float64, np.complex128) else np.float32)
         work = self._by_terms if self.by_terms else self._by_segments
         step = max(1, _BLOCK // max(1, max(self.outputs, self.inputs) * inner))
@@ -112,7 +113,7 @@ class Taps:
         for k, (rows, columns, weights) in enumerate(self.terms):
             part = x[:, columns] if isinstance(columns, slice) else np.take(x, columns, 1)
             if weights is not None:
-                part = part * weights.astype(scale)[:, None]
+                part = part * beside(x, weights.astype(scale)[:, None])
             if not k or self.single:
                 y[:, rows] = part
             else:
@@ -121,9 +122,9 @@ class Taps:
     def _by_segments(self, x: Array, y: Array, scale: Any) -> None:
         part = np.take(x, self.columns, 1)
         if self.weights is not None:
-            part = part * self.weights.astype(scale)[:, None]
+            part = part * beside(x, self.weights.astype(scale)[:, None])
         filled, starts = self.segments
-        y[:, filled] = np.add.reduceat(part, starts, 1, dtype=x.dtype)
+        y[:, filled] = np.add.reduceat(part, beside(x, starts), 1, dtype=x.dtype)
 
 
 def _selection(positions: Array) -> Any:

@@ -336,7 +336,7 @@ class Module(HookedCall, Stateful):
     ) -> Self:
         """Convert floating point and complex parameters and buffers in place: ``to(dtype)``, ``to(tensor)``.
 
-        A device may be given, and must be the CPU. TypeError for any other dtype. memory_format: the order in
+        A device may be given (``to("cuda")``). TypeError for any other dtype. memory_format: the order in
         memory of tensors of 4 or 5 axes.
         """
         for arg in (*args, tensor):
@@ -347,6 +347,8 @@ class Module(HookedCall, Stateful):
             elif arg is not None and not isinstance(arg, bool):
                 dtype = arg
         dtypes.check_device(device)
+        if device is not None:
+            self._apply(lambda t: t.to(device))
         if memory_format is not None:
             self._apply(lambda t: t.to(t.dtype, memory_format=memory_format) if t.dim() in (4, 5) else t)
         if dtype is None:
@@ -379,13 +381,12 @@ class Module(HookedCall, Stateful):
         return self._apply(lambda t: t.bfloat16() if t.is_floating_point() else t)
 
     def cpu(self) -> Self:
-        """The module itself, which is on the CPU."""
-        return self
+        """Move parameters and buffers to the host, in place."""
+        return self._apply(lambda t: t.cpu())
 
     def cuda(self, device: Any = None) -> Self:
-        """Refuse with a RuntimeError: there is no GPU here."""
-        dtypes.check_device("cuda" if device is None else device)
-        return self
+        """Move parameters and buffers to a GPU, in place; RuntimeError where CuPy or a GPU is missing."""
+        return self._apply(lambda t: t.cuda(device))
 
     def train(self, mode: bool = True) -> Self:
         """Set `training` to `mode`, for this module and all modules within."""

@@ -22,6 +22,7 @@ from ..errors import describe, holding, message
 from ..ops.sparse.coo import SparseTensor
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread, within
+from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Tensor, wrap
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
@@ -201,7 +202,7 @@ class Optimizer:
                         do="optimise its values(), and make the sparse tensor of them before each use",
                     )
                 )
-            if not isinstance(p._data, (np.ndarray, LevelPayload)):
+            if not (isinstance(p._data, (np.ndarray, LevelPayload)) or is_foreign(p._data)):
                 raise NotImplementedError(
                     message(
                         where,

@@ -7,10 +7,14 @@ are cut, small ones are joined, and a complex array is read as the real array of
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from ..tensor.arrays import empty_beside
+from ..tensor.protocol import is_foreign
 
 Array = np.ndarray[Any, Any]
 Rule = Callable[[Sequence[Array], Sequence[Array]], None]
@@ -39,7 +43,7 @@ class Sweep:
         """Apply the rule to all members; all have the same dtype and the same number of arrays."""
         # Two parameters may share memory (tied weights): the second must then see the first one's new values.
         owners = {id(arrays[1] if arrays[1].base is None else arrays[1].base) for arrays in members}
-        joinable = 1 < len(members) == len(owners)
+        joinable = 1 < len(members) == len(owners) and not any(is_foreign(arrays[1]) for arrays in members)
         joined: list[Sequence[Array]] = []
         total = 0
         for arrays in members:
@@ -57,6 +61,10 @@ class Sweep:
 
     def _apply(self, rule: Rule, arrays: Sequence[Array]) -> None:
         """Apply the rule to one tuple of arrays."""
+        if is_foreign(arrays[1]):  # a device has no use for blocks that fit the processor's cache
+            for block in _blocks(arrays, sys.maxsize):
+                rule(block, [empty_beside(block[0], block[0].shape) for _ in range(WORK)])
+            return
         real = arrays[0].dtype if arrays[0].dtype.kind != "c" else arrays[0].real.dtype
         rows = self._rows(real, WORK)
         for block in _blocks(arrays, BLOCK // real.itemsize):

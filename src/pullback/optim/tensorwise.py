@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import message
 from ..ops.sparse.coo import SparseTensor
+from ..tensor.arrays import zeros_beside
 from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
 from .optimizer import Group, Optimizer
@@ -64,4 +65,4 @@ def wide(x: Array) -> Array:
 
 def zeros_of(p: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros for the state of a parameter, in its dtype."""
-    return wrap(np.zeros(shape, p._data.dtype))
+    return wrap(zeros_beside(p._data, shape))

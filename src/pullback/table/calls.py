@@ -20,6 +20,7 @@ from ..tensor.memory import INFERENCE, WRITES, LevelPayload, Version, View, same
 from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
 from ..tensor.overrides import dispatch, overriding
+from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .door import operand
 from .levels import highest, inner, interpreted, mapped
@@ -279,10 +280,14 @@ def on(call: Callable[..., Any], *args: Any) -> Any:
 _NUMBERS = (float, int, bool)
 
 
-def _with_numbers(given: Any, operands: Any) -> list[Any]:
-    """The operands with numbers where numbers were given: an array on a device refuses arrays of the host."""
+def _beside_payloads(given: Any, operands: Any) -> list[Any]:
+    """The operands with numbers for arrays of one element, where they are numbers or meet an array on a device.
+
+    A device refuses arrays of the host. As in torch, a tensor without axes is a number to it.
+    """
+    device = any(map(is_foreign, operands))
     pairs = zip(given, operands, strict=True)
-    return [o[()] if type(o) is _ndarray and type(p) in _NUMBERS else o for p, o in pairs]
+    return [o[()] if type(o) is _ndarray and not o.ndim and (device or type(p) in _NUMBERS) else o for p, o in pairs]
 
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
@@ -328,8 +333,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             if dtype.kind == "V" and op.about.narrow != "itself":
                 return in_float32(op, args, {})
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
-            if numbers and any(isinstance(a, Tensor) and type(a._data) is not _ndarray for a in args):
-                operands = _with_numbers(payloads, operands)
+            if any(type(p) is not _ndarray and is_payload(p) for p in payloads):
+                operands = _beside_payloads(payloads, operands)
         try:
             r = op.forward(*operands)
         except (ValueError, TypeError) as error:
@@ -400,6 +405,13 @@ def unary(op: Op) -> Callable[..., Any]:
     return call
 
 
+def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: Exception) -> Any:
+    """The call in general, if one operand lies on the host, as a tensor without axes may; otherwise the error."""
+    if is_foreign(payloads[0]) is is_foreign(payloads[1]):
+        raise errors.translate(op.name, payloads, error) from None
+    return general(op, args)
+
+
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
     """The function that calls an elementwise operation of two arguments: the hottest path, so it is written out.
 
@@ -430,7 +442,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         try:
             r = fn(x, y)
         except Exception as error:
-            raise errors.translate(op.name, (x, y), error) from None
+            return _once_more(op, (input, other), (x, y), error)
         if type(r) is not _ndarray:
             r = writable(r)  # NumPy returns a number for 0-d operands
         result = blank()

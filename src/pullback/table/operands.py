@@ -16,6 +16,7 @@ import numpy as np
 from .. import errors
 from ..tensor import dtypes
 from ..tensor.arrays import repeats
+from ..tensor.protocol import check_later, is_foreign
 from ..tensor.tensor import Lifted, Tensor
 from .narrow import Conversion
 
@@ -197,8 +198,9 @@ def number_of(value: Any) -> Any:
 
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:
     """Return both operands of a division; RuntimeError if integers would be divided by 0."""
-    if hasattr(other, "size") and other.dtype.kind in "iu" and not np.all(other):
-        raise RuntimeError("ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float().")
+    if hasattr(other, "size") and other.dtype.kind in "iu" and (is_foreign(other) or not np.all(other)):
+        text = "ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float()."
+        raise_where(np.equal(other, 0), RuntimeError(text))
     return input, other
 
 
@@ -220,8 +222,16 @@ def plain(value: Any) -> Any:
 
 
 def somewhere(mask: Any) -> bool:
-    """Whether a mask may be True anywhere. A transform's mask cannot be read, so it may."""
-    return isinstance(mask, Lifted) or bool(np.any(mask))
+    """Whether a mask may be True anywhere. A transform's mask cannot be read, a device's is not waited for: it may."""
+    return isinstance(mask, Lifted) or is_foreign(mask) or bool(np.any(mask))
+
+
+def raise_where(wrong: Any, error: Exception) -> None:
+    """Raise an error if a mask holds anywhere; if it is a device's, where the host waits next."""
+    if is_foreign(wrong):
+        check_later(wrong, error)
+    elif np.any(wrong):
+        raise error
 
 
 def is_complex(x: Any) -> bool:

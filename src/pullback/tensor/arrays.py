@@ -16,7 +16,8 @@ import numpy as np
 
 from .. import errors
 from .adding import summed
-from .protocol import is_payload
+from .memory import LevelPayload, innermost
+from .protocol import is_foreign, is_payload
 
 Shape = tuple[int, ...]
 
@@ -115,39 +116,6 @@ def in_order(found: Any) -> Any:
     True
     """
     return np.asarray(found, order="C") if isinstance(found, (np.ndarray, np.generic)) else found
-
-
-def empty_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
-    """``np.empty`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
-
-    >>> empty_beside(np.ones(2, np.float32), (2, 3)).dtype
-    dtype('float32')
-    """
-    dtype = like.dtype if dtype is None else dtype
-    if type(like) is np.ndarray or not is_payload(like):
-        return np.empty(shape, dtype)
-    return np.empty_like(like, dtype, shape=shape)
-
-
-def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
-    """``np.zeros`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
-
-    >>> zeros_beside(np.ones(2, np.float32), (3,))
-    array([0., 0., 0.], dtype=float32)
-    """
-    dtype = like.dtype if dtype is None else dtype
-    if type(like) is np.ndarray or not is_payload(like):
-        return np.zeros(shape, dtype)
-    return np.zeros_like(like, dtype, shape=shape)
-
-
-def beside(like: Any, values: Any) -> Any:
-    """An array of constants; of the kind of `like` where that is a payload that is no array."""
-    if type(like) is np.ndarray or not is_payload(like):
-        return values
-    found = np.empty_like(like, values.dtype, shape=values.shape)
-    found[...] = values
-    return found
 
 
 _SMALL = 4096
@@ -274,6 +242,96 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple(map(operator.index, found))
     except TypeError:
         raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
+
+
+def as_array(value: Any) -> Any:
+    """``np.asarray``, which leaves a payload that is no array as it is.
+
+    >>> as_array([1, 2])
+    array([1, 2])
+    """
+    return value if is_payload(value) and not isinstance(value, list) else np.asarray(value)
+
+
+# Arrays created beside another ----------------------------------------------------------------------------------------
+#
+# What an operation creates has to lie where its arguments lie: an array on a device does not compute with one on the
+# host. This is the one place that says how. `like` is a payload, a Tensor (in a rule whose pass is recorded) or a
+# tensor of a transform.
+
+
+def _kind(like: Any) -> Any:
+    """The innermost payload behind `like`, if it is no array; None for an array, beside which an array is right."""
+    if type(like) is np.ndarray:
+        return None
+    while isinstance(like, LevelPayload) or hasattr(type(like), "_data"):
+        like = innermost(like if isinstance(like, LevelPayload) else like._data)
+        if isinstance(like, LevelPayload):
+            return None
+    return like if type(like) is not np.ndarray and is_payload(like) else None
+
+
+def _layout(kind: Any) -> dict[str, Any]:
+    """What makes a new array lie in the order of its indices, which a payload of one's own need not know."""
+    return {"order": "C"} if is_foreign(kind) else {}
+
+
+def empty_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
+    """``np.empty`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
+
+    >>> empty_beside(np.ones(2, np.float32), (2, 3)).dtype
+    dtype('float32')
+    """
+    dtype = like.dtype if dtype is None else dtype
+    if (kind := _kind(like)) is None:
+        return np.empty(shape, dtype)
+    return np.empty_like(kind, dtype, shape=shape, **_layout(kind))
+
+
+def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
+    """``np.zeros`` of a shape, by default in the dtype of `like`; of its kind where it is a payload that is no array.
+
+    >>> zeros_beside(np.ones(2, np.float32), (3,))
+    array([0., 0., 0.], dtype=float32)
+    """
+    dtype = like.dtype if dtype is None else dtype
+    if (kind := _kind(like)) is None:
+        return np.zeros(shape, dtype)
+    return np.zeros_like(kind, dtype, shape=shape, **_layout(kind))
+
+
+def full_beside(like: Any, shape: Shape, value: Any, dtype: Any = None) -> Any:
+    """``np.full`` of a shape and a number, as `zeros_beside`."""
+    dtype = like.dtype if dtype is None else dtype
+    if (kind := _kind(like)) is None:
+        return np.full(shape, value, dtype)
+    return np.full_like(kind, value, dtype, shape=shape, **_layout(kind))
+
+
+def arange_beside(like: Any, n: int, dtype: Any = None) -> Any:
+    """``np.arange(n)``, of int64 by default; of the kind of `like` where that is a payload that is no array."""
+    found = np.arange(n, dtype=dtype)
+    return found if type(like) is np.ndarray else beside(like, found)
+
+
+def eye_beside(like: Any, n: int, m: int | None = None, dtype: Any = None) -> Any:
+    """``np.eye``, by default in the dtype of `like`; of its kind where it is a payload that is no array."""
+    found = np.eye(n, m, dtype=like.dtype if dtype is None else dtype)
+    return found if type(like) is np.ndarray else beside(like, found)
+
+
+def beside(like: Any, values: Any) -> Any:
+    """An array of constants, or a tensor's payload; of the kind of `like` where that is a payload that is no array.
+
+    Constants are sent to a device without waiting for it.
+    """
+    if not isinstance(values, (np.ndarray, np.generic)) or (kind := _kind(like)) is None:
+        return values
+    if is_foreign(kind):
+        return np.asarray(values, like=kind)
+    found = np.empty_like(kind, values.dtype, shape=values.shape)
+    found[...] = values
+    return found
 
 
 def quiet(fold: Any, function: Any, input: Any, **how: Any) -> Any:

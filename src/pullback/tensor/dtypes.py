@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from .. import errors
+from .protocol import gpu_library
 
 
 class _ForNumPy:
@@ -417,7 +418,7 @@ DEVICES = (
 
 
 class device:  # noqa: N801 - torch's name
-    """The device that holds a tensor's data. NumPy's arrays lie on the CPU; other devices can only be named.
+    """The device that holds a tensor's data: NumPy's arrays lie on the CPU, CuPy's on cuda; others can only be named.
 
     >>> import pullback
     >>> pullback.device("cpu"), pullback.zeros(1).device.type
@@ -473,15 +474,17 @@ CPU = device("cpu")
 
 
 def check_device(value: Any) -> None:
-    """Refuse a device other than the CPU, where NumPy's arrays lie."""
-    if value is not None and device(value).type != "cpu":
-        do = "leave device out, or wrap the GPU kernel as a pullback.autograd.Function"
+    """Refuse a device other than the CPU, where NumPy's arrays lie, and a GPU, where CuPy's do."""
+    if value is not None and device(value).type == "cuda":
+        gpu_library()
+    elif value is not None and device(value).type != "cpu":
+        do = "leave device out, or write device='cuda'"
         if device(value).type == "meta":  # a tensor without values, made to know its shape or to be filled later
             do = (
                 "leave device out: a module serves as it is; make the tensor with pullback.empty(), or compute shapes "
                 "with np.broadcast_shapes"
             )
-        expected = "cpu (the payloads are NumPy arrays)"
+        expected = "cpu or cuda"
         raise RuntimeError(errors.message("device", expected=expected, found=str(device(value)), do=do))
 
 

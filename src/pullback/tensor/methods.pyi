@@ -285,13 +285,13 @@ class Methods:
     def cov(self, *, correction: Any = ..., fweights: Any = ..., aweights: Any = ..., out: Any = ...) -> Tensor:
         """The covariances of variables (the rows of `input`) over observations (its columns); for a vector, the variance."""
     def cpu(self, memory_format: Any = ...) -> Any:
-        """The tensor itself: it lies on the CPU."""
+        """The tensor in the host's memory: itself, if it lies there."""
     def cross(self, other: Any, dim: Any = ..., *, out: Any = ...) -> Tensor:
         """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
     def crow_indices(self) -> Any:
         """RuntimeError: only a sparse row compressed tensor has crow_indices."""
     def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
-        """Refuse: there is no GPU here."""
+        """The tensor on a GPU, by default the current one; RuntimeError where CuPy or a GPU is missing."""
     def cummax(self, dim: Any, *, out: Any = ...) -> Any:
         """The largest so far along `dim`, and its last position: ``(values, indices)``; NaN from the first NaN on."""
     def cummin(self, dim: Any, *, out: Any = ...) -> Any:

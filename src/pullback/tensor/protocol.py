@@ -98,14 +98,15 @@ def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
 _NO_PAYLOADS = frozenset({np.ndarray, int, float, complex, bool, str, tuple, type(None)})
 
 
-def on_arrays(function: F, target: int | None = None) -> F:
+def on_arrays(function: F, target: int | None = None, host: str = "") -> F:
     """Mark a function of this package that works on arrays alone: a payload that is no array is asked to carry it.
 
     target: the number of the argument that it writes to, if it returns nothing; an array there cannot hold a payload.
+    host: what it needs the host's memory for, if it does.
 
     It is asked as NumPy's own functions ask, by ``__array_function__(function, types, args, kwargs)``. So a payload
     that holds an array calls the function on that, one that has its own way takes that, and one that refuses does so by
-    the function's name.
+    the function's name. On arrays of another library, as CuPy's, the function runs as it does on NumPy's.
     """
 
     @functools.wraps(function)
@@ -114,11 +115,16 @@ def on_arrays(function: F, target: int | None = None) -> F:
             if type(a) not in _NO_PAYLOADS and is_payload(a):
                 if target is not None and isinstance(args[target], np.ndarray):
                     raise _cannot_hold(args[target], a)
-                return _handed(call, args, kwargs)
+                return _handed(call, args, kwargs, host)
         return function(*args, **kwargs)
 
     call.on_arrays = True  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
+
+
+def on_host(reason: str) -> Callable[[F], F]:
+    """As `on_arrays`, for a function that arrays of other devices have no counterpart of. reason: what it needs."""
+    return functools.partial(on_arrays, host=reason)
 
 
 def into_array(target: int) -> Callable[[F], F]:
@@ -143,12 +149,26 @@ def is_payload(value: Any) -> bool:
     return hasattr(kind, "__array_function__") and not issubclass(kind, (np.ndarray, LevelPayload))
 
 
+@functools.cache
+def _of_another_library(kind: type) -> bool:
+    own = issubclass(kind, (np.ndarray, LevelPayload)) or hasattr(kind, "carry") or hasattr(kind, "_data")
+    return hasattr(kind, "__array_function__") and not own
+
+
+def is_foreign(value: Any) -> bool:
+    """Whether a value is an array of another library, as CuPy's: it computes by NumPy's protocols with its own kind.
+
+    It is neither a Tensor nor a payload that a class of `pullback.interpreters` makes.
+    """
+    return type(value) is not np.ndarray and _of_another_library(type(value))
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array, a Tensor, or a payload that is neither."""
     return isinstance(value, np.ndarray) or is_payload(value)
 
 
-def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], host: str) -> Any:
     """The result of the first payload among the arguments that carries a function; TypeError if none does."""
     given = [a for arg in args for a in (arg if isinstance(arg, list) else [arg]) if is_payload(a)]
     types = tuple({type(a): None for a in given})
@@ -156,6 +176,16 @@ def _handed(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         found = type(payload).__array_function__(payload, function, types, args, kwargs)
         if found is not NotImplemented:
             return found
+    if all(map(is_foreign, given)):
+        if host:
+            kind = type(given[0])
+            raise TypeError(
+                errors.message(
+                    f"{host}, and {kind.__module__}.{kind.__name__} has no counterpart",
+                    do="compute it on the host, x.cpu(), or with other operations",
+                )
+            )
+        return function.__wrapped__(*args, **kwargs)
     raise no_implementation(function, types)
 
 
@@ -163,3 +193,109 @@ def no_implementation(function: Any, types: Any) -> TypeError:
     """The error of a function that no payload carries, in the words of NumPy."""
     name = f"{function.__module__}.{function.__name__}".replace("numpy._core", "numpy")
     return TypeError(f"no implementation found for '{name}' on types that implement __array_function__: {list(types)}")
+
+
+# Checks that wait for no device ---------------------------------------------------------------------------------------
+
+_DUE: dict[str, tuple[Any, Exception]] = {}
+
+
+def check_later(wrong: Any, error: Exception) -> None:
+    """Raise `error` if a mask of a device holds anywhere: where the host waits for values next, not before.
+
+    The last result of each message is kept, joined with those before it.
+    """
+    found, text = np.any(wrong), f"{type(wrong)} {error}"
+    before = _DUE.pop(text, None)
+    _DUE[text] = (found if before is None else np.logical_or(before[0], found), error)
+
+
+def checks_due() -> None:
+    """Raise the error of a check that failed on a device since values were looked at last."""
+    while _DUE:
+        found, error = _DUE.pop(next(iter(_DUE)))
+        if bool(found):
+            raise error
+
+
+def seen(data: Any) -> Any:
+    """A payload, to look at its values: the checks that are due on a device come first."""
+    if type(data) is not np.ndarray:
+        checks_due()
+    return data
+
+
+# A GPU ----------------------------------------------------------------------------------------------------------------
+#
+# What NumPy's protocols do not give is asked of CuPy: whether there is a GPU, copies to it and back, and its number.
+# CuPy is imported when a GPU is first asked for.
+
+
+def gpu_library() -> Any:
+    """CuPy; RuntimeError that says what is missing, where it or a GPU is."""
+    try:
+        import cupy as found
+    except ImportError:
+        raise RuntimeError(
+            errors.message(
+                "device cuda",
+                expected="CuPy, whose arrays lie on the GPU",
+                found="no installation of it",
+                do="pip install 'pullback[gpu12]' for CUDA 12, 'pullback[gpu13]' for CUDA 13, or leave device out",
+            )
+        ) from None
+    if not found.cuda.is_available():
+        raise RuntimeError(
+            errors.message(
+                "device cuda: no CUDA GPUs are available",
+                expected="a GPU and a driver that CUDA finds",
+                found=f"CuPy {found.__version__} alone",
+                do="run nvidia-smi, which says what the driver finds; or leave device out",
+            )
+        )
+    return found
+
+
+def gpu_is_there() -> bool:
+    """Whether tensors can lie on a GPU."""
+    try:
+        gpu_library()
+    except RuntimeError:
+        return False
+    return True
+
+
+def gpu_count() -> int:
+    """The number of GPUs; 0 without CuPy."""
+    return int(gpu_library().cuda.runtime.getDeviceCount()) if gpu_is_there() else 0
+
+
+def gpu_of(data: Any) -> int | None:
+    """The number of the GPU that a payload lies on; None on the host."""
+    return int(data.device.id) if is_foreign(data) and hasattr(type(data), "device") else None
+
+
+def to_gpu(data: Any, index: int | None) -> Any:
+    """An array on the GPU of this number (None: the current one), without a copy where it lies there."""
+    found = gpu_library()
+    with found.cuda.Device(index):
+        return found.asarray(data)
+
+
+def to_host(data: Any) -> Any:
+    """An array on the host. It waits for the device, and raises the errors of checks that were left for that."""
+    if not is_foreign(data):
+        return data
+    checks_due()
+    return np.asarray(data.get())
+
+
+def refuse_gpu(data: Any) -> None:
+    """Refuse a payload on a GPU, in torch's words, where an array of the host is asked for."""
+    if (index := gpu_of(data)) is not None:
+        raise TypeError(
+            errors.message(
+                f"can't convert cuda:{index} device type tensor to numpy",
+                do="use Tensor.cpu() to copy the tensor to host memory first",
+            )
+        )

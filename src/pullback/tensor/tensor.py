@@ -22,11 +22,11 @@ import numpy as np
 from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
-from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, next_write
+from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, innermost, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import full_name, rule_of, without_rule
+from .protocol import full_name, gpu_of, refuse_gpu, rule_of, seen, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -129,8 +129,10 @@ class Tensor(Methods):
 
     @property
     def device(self) -> dtypes.device:
-        """The device of the data."""
-        return dtypes.CPU
+        """The device of the data: the CPU, or the GPU that an array of CuPy lies on."""
+        if type(self._data) is np.ndarray or (index := gpu_of(innermost(self._data))) is None:
+            return dtypes.CPU
+        return dtypes.device("cuda", index)
 
     @property
     def itemsize(self) -> int:
@@ -381,11 +383,11 @@ class Tensor(Methods):
         """The only element as a Python number; RuntimeError if there is not exactly one."""
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        return self._data.item()
+        return seen(self._data).item()
 
     def tolist(self) -> Any:
         """The elements as nested Python lists, or a number for a 0-d tensor."""
-        return self._data.tolist()
+        return seen(self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
         """The payload as a NumPy array on the same memory.
@@ -398,7 +400,8 @@ class Tensor(Methods):
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.\n"
                 "  What to do, to keep the gradient: call NumPy's functions on the Tensor itself, as numpy.sin(t)."
             )
-        data: Any = self._data
+        refuse_gpu(self._data)
+        data: Any = seen(self._data)
         if not isinstance(data, np.ndarray) and hasattr(type(data), "numpy"):
             return np.asarray(data.numpy())  # a payload shows its values if it is asked to
         found = np.asarray(data)
@@ -445,7 +448,7 @@ class Tensor(Methods):
     def __index__(self) -> int:
         if self._data.dtype.kind not in "iub" or self._data.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
-        return int(self._data.item())
+        return int(seen(self._data).item())
 
     def __bool__(self) -> bool:
         if self._data.size != 1:

@@ -25,6 +25,7 @@ from ...table.op import Op
 from ...table.operands import converted, data_of, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor.arrays import writable
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 from .arguments import floating, floats_only, refuse
 
@@ -231,7 +232,11 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
     """`input` where it is above `threshold`, else `value`."""
     if input.dtype.kind not in "iuf":
         raise refuse("threshold", "real numbers", errors.describe(input), error=NotImplementedError)
-    return either(_above(input, threshold), input, np.asarray(value, input.dtype))
+    return either(
+        _above(input, threshold),
+        input,
+        np.asarray(value, input.dtype)[()] if is_foreign(input) else np.asarray(value, input.dtype),
+    )
 
 
 def _above(input: Any, threshold: float) -> Any:

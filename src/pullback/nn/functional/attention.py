@@ -15,6 +15,7 @@ from ...ops.products.matmul import matmul
 from ...table.entry import composite
 from ...table.operands import plain, somewhere
 from ...table.samples import A, S, V
+from ...tensor.arrays import full_beside
 from ...tensor.tensor import Tensor, wrap
 from .arguments import floating, refuse, tensors, where_empty
 from .borders import pad
@@ -96,8 +97,8 @@ def scaled_dot_product_attention(
     factor = scale if scale is not None else 1 / math.sqrt(width) if width else math.inf
     scores = matmul(query * factor, key.transpose(-2, -1))
     if is_causal:
-        earlier = np.tril(np.ones(scores._data.shape[-2:], np.bool_))
-        weights = softmax(scores + wrap(np.where(earlier, 0, -np.inf).astype(scores._data.dtype)), -1)
+        later = np.triu(full_beside(scores, scores._data.shape[-2:], -np.inf), 1)
+        weights = softmax(scores + wrap(later), -1)
     elif attn_mask is None:
         weights = softmax(scores, -1)
     else:

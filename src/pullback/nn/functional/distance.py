@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by
+from ...kernels.positions import within
 from ...ops.make.conversion import to
 from ...ops.reduce import sums
 from ...ops.reduce.norm import norm
@@ -15,7 +16,8 @@ from ...table.calls import write_out
 from ...table.entry import composite, constant
 from ...table.samples import A, S, V, index, inf
 from ...tensor import dtypes
-from ...tensor.protocol import on_arrays
+from ...tensor.arrays import zeros_beside
+from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import Tensor
 from .arguments import refuse, tensors
 from .primitives import at_least
@@ -147,12 +149,14 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise refuse("one_hot", "num_classes where there is no index", num_classes)
     if num_classes != -1 and num_classes < 1:
         raise refuse("one_hot", "num_classes to be positive, or -1", num_classes)
-    if tensor.size and tensor.min() < 0:
+    if is_foreign(tensor) and num_classes > 0:
+        within(tensor, num_classes, RuntimeError("one_hot(): an index is no class: it is below 0 or too large"))
+    elif tensor.size and tensor.min() < 0:
         raise refuse("one_hot", "indices of at least 0", int(tensor.min()))
     if num_classes == -1:
         num_classes = int(tensor.max()) + 1
-    elif tensor.size and tensor.max() >= num_classes:
+    elif tensor.size and not is_foreign(tensor) and tensor.max() >= num_classes:
         raise refuse("one_hot", f"indices smaller than num_classes, {num_classes}", int(tensor.max()))
-    found = np.zeros((tensor.size, num_classes), np.int64)
+    found = zeros_beside(tensor, (tensor.size, num_classes), np.int64)
     found[np.arange(tensor.size), np.reshape(tensor, -1)] = 1
     return np.reshape(found, (*tensor.shape, num_classes))

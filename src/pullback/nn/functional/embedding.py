@@ -15,18 +15,19 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
+from ...kernels.counterparts import combine_at
 from ...kernels.positions import within
 from ...kernels.sliding import Array
 from ...ops.elementwise.limits import where
 from ...ops.elementwise.value_checks import check_values
-from ...ops.make.of_size import arange
 from ...ops.reduce.searching import searchsorted
 from ...ops.sparse.coo import Pattern, sparse_at
 from ...table.calls import on
 from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V
 from ...tensor.adding import summing
-from ...tensor.protocol import on_arrays
+from ...tensor.arrays import arange_beside, full_beside, zeros_beside
+from ...tensor.protocol import check_later, is_foreign, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .arguments import refuse, tensors
 from .primitives import picked_from_planes
@@ -58,7 +59,7 @@ def _rows(input: Any, index: Any) -> Any:
     if math.prod(input.shape[:-2]) == 1:
         position = np.broadcast_to(index[..., 0], (*lead, index.shape[-2]))
         return np.take(input.reshape(n, d), position, axis=0)
-    start = np.arange(math.prod(lead)).reshape(*lead, 1) * n
+    start = arange_beside(index, math.prod(lead)).reshape(*lead, 1) * n
     flat = np.broadcast_to(input, (*lead, n, d)).reshape(math.prod(lead) * n, d)
     return np.take(flat, index[..., 0] + start, axis=0)
 
@@ -69,19 +70,19 @@ def _add_rows(input: Any, index: Any, n: Any) -> Any:
     """n rows ``(..., n, d)``: zeros plus the rows ``(..., m, d)`` at the positions ``(..., m, 1)``."""
     m, d = input.shape[-2:]
     if input.ndim == 2 == index.ndim:
-        out = np.zeros((n, d), summing(input.dtype))
+        out = zeros_beside(input, (n, d), summing(input.dtype))
         column = index[:, 0]
-        if m > 1 and (column[1:] >= column[:-1]).all():
+        if type(input) is np.ndarray and m > 1 and (column[1:] >= column[:-1]).all():
             starts = np.flatnonzero(np.diff(column, prepend=-1))
             out[column[starts]] = np.add.reduceat(input, starts, axis=0, dtype=out.dtype)
         else:  # on flat arrays, np.add.at is several times faster
-            np.add.at(out.reshape(-1), (index * d + np.arange(d)).reshape(-1), input.reshape(-1))
+            combine_at(np.add, out.reshape(-1), (index * d + arange_beside(index, d)).reshape(-1), input.reshape(-1))
         return out.astype(input.dtype, copy=False)
     lead = np.broadcast_shapes(input.shape[:-2], index.shape[:-2])
-    out = np.zeros((*lead, n, d), summing(input.dtype))
-    start = np.arange(math.prod(lead)).reshape(*lead, 1, 1) * (n * d)
-    flat = np.broadcast_to(index, (*lead, m, 1)) * d + (np.arange(d) + start)
-    np.add.at(out.reshape(-1), flat.reshape(-1), np.broadcast_to(input, (*lead, m, d)).reshape(-1))
+    out = zeros_beside(input, (*lead, n, d), summing(input.dtype))
+    start = arange_beside(index, math.prod(lead)).reshape(*lead, 1, 1) * (n * d)
+    flat = np.broadcast_to(index, (*lead, m, 1)) * d + (arange_beside(index, d) + start)
+    combine_at(np.add, out.reshape(-1), flat.reshape(-1), np.broadcast_to(input, (*lead, m, d)).reshape(-1))
     return out.astype(input.dtype, copy=False)
 
 
@@ -231,6 +232,10 @@ def embedding(
 def _check_offsets(offsets: Any, count: int) -> None:
     if not offsets.size:
         return
+    if is_foreign(offsets):
+        wrong = np.logical_or(np.any(offsets[..., 0] != 0), np.any(offsets[..., -1] > count))
+        error = refuse("embedding_bag", f"offsets from 0 up to the input's length {count}", "others")
+        return check_later(wrong, error)
     first, last = np.max(np.abs(offsets[..., 0])), np.max(offsets[..., -1])
     if first != 0:
         raise refuse("embedding_bag", "offsets to begin with 0", f"offsets[0] = {first}")
@@ -242,7 +247,7 @@ def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
     """The bag number of each of `count` elements, as a column."""
     offsets = check_values(_check_offsets, offsets, count)
     starts = offsets[:-1] if with_end else offsets
-    return (searchsorted(starts, arange(count), right=True) - 1).unsqueeze(-1)
+    return (searchsorted(starts, wrap(arange_beside(starts, count)), right=True) - 1).unsqueeze(-1)
 
 
 @constant(home="nn.functional", method=False)
@@ -250,7 +255,9 @@ def _bags(offsets: Tensor, count: int, with_end: bool) -> Tensor:
 def _first_of_largest(rows: Any, bag: Any, bags: Any, left_out: Any) -> Any:
     """The position of the first of the largest of ``(m, d)`` for each bag and column; m for an empty bag."""
     m, d = rows.shape
-    out = np.full((bags, d), m)
+    out = full_beside(rows, (bags, d), m, np.int64)
+    if is_foreign(rows):
+        return _first_by_places(rows, bag[:, 0], out, left_out)
     kept = np.arange(m) if left_out is None else np.flatnonzero(~left_out)
     if not kept.size:
         return out
@@ -260,6 +267,20 @@ def _first_of_largest(rows: Any, bag: Any, bags: Any, left_out: Any) -> Any:
     place = np.where(rows == largest, kept[:, None], m)
     out[bag[starts]] = np.minimum.reduceat(place, starts, axis=0)
     return out
+
+
+def _first_by_places(rows: Any, bag: Any, out: Any, left_out: Any) -> Any:
+    """As `_first_of_largest`, by combining at places, so that nothing waits for a device. out: m for each bag."""
+    m, d = rows.shape
+    kept = full_beside(rows, (m,), True, bool) if left_out is None else np.logical_not(left_out)
+    places = (bag[:, None] * d + arange_beside(rows, d)).reshape(-1)
+    lowest = np.where(kept[:, None], rows, -np.inf)
+    best = full_beside(rows, (out.size,), -np.inf)
+    combine_at(np.maximum, best, places, lowest.reshape(-1))
+    first = np.logical_and(np.equal(lowest, np.take(best, places).reshape(m, d)), kept[:, None])
+    found = out.reshape(-1)
+    combine_at(np.minimum, found, places, np.where(first, arange_beside(rows, m)[:, None], m).reshape(-1))
+    return found.reshape(out.shape)
 
 
 def _largest(rows: Tensor, bag: Any, bags: int, left_out: Any) -> Tensor:
@@ -348,7 +369,7 @@ def embedding_bag(
     m = rows._data.shape[0]
     if offsets is None:
         bags, length = input._data.shape
-        bag: Any = np.repeat(np.arange(bags), length)[:, None]
+        bag: Any = np.repeat(arange_beside(rows, bags), length)[:, None]
     else:
         bags = max(offsets._data.shape[0] - bool(include_last_offset), 0)
         bag = _bags(offsets, m, include_last_offset)

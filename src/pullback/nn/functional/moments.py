@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...kernels.counterparts import vecdot
 from ...kernels.sliding import Array
 from ...table.calls import on
 from ...table.entry import bilinear, special
@@ -30,7 +31,7 @@ def _total_product(x: Array, y: Array) -> Array:
     """The sum of products over a and b."""
     if x.shape[-1] == 1:
         return _products(x, y, "c")[..., None, :, None]
-    rows = np.vecdot(x, y)[..., None]
+    rows = vecdot(x, y)[..., None]
     return summed(rows, -3, True) if x.shape[-3] != 1 else rows
 
 

@@ -15,7 +15,18 @@ from ...interpreters.series_rules import growing, logistic, saturating
 from ...kernels.masks import either
 from ...table.calls import on
 from ...table.entry import elementwise, pointwise
-from ...table.operands import FLOATS, Operation, converted, floating, is_complex, is_number, need, need_both, plain
+from ...table.operands import (
+    FLOATS,
+    Operation,
+    converted,
+    floating,
+    is_complex,
+    is_number,
+    need,
+    need_both,
+    plain,
+    somewhere,
+)
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, S, V, pairs, unary
 from ...tensor.arrays import writable
 from .bessel import _slope
@@ -229,7 +240,7 @@ hypot: Operation = elementwise(
 def _sinc(input: Any) -> Any:
     x = np.multiply(input, np.pi)
     zero = np.equal(x, 0)
-    return np.where(zero, 1, np.sin(x) / np.where(zero, 1, x)) if np.any(zero) else np.sin(x) / x
+    return np.where(zero, 1, np.sin(x) / np.where(zero, 1, x)) if somewhere(zero) else np.sin(x) / x
 
 
 sinc: Operation = elementwise(

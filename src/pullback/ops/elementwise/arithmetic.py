@@ -28,6 +28,7 @@ from ...table.operands import (
 )
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
 from ...tensor import dtypes
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import NUMPY, Tensor
 from ..make.conversion import to
 
@@ -409,7 +410,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:
         wide = (v if is_number(v) else converted(v, np.float32) for v in (input, end, weight))
         return lerp.op.forward(*wide).astype(np.float16)
     near = np.less(np.abs(weight), 0.5)
-    if np.ndim(near):
+    if np.ndim(near) or is_foreign(near):
         return np.where(near, input + weight * (end - input), end - (end - input) * (1 - weight))
     return input + weight * (end - input) if near else end - (end - input) * (1 - weight)
 

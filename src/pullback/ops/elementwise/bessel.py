@@ -10,6 +10,7 @@ the spherical family, where NumPy does.
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,10 @@ import numpy as np
 from ... import errors
 from ...table.calls import on
 from ...table.entry import composite, pointwise, titled
-from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain
+from ...table.operands import FLOATS, REAL, Operation, floating, is_number, need, plain, somewhere
 from ...table.samples import NO_UNARY, Differs, S, Sample, V, unary
 from ...tensor.arrays import writable
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 
 # For each family: SciPy's functions of orders 0 and 1; the signs of ``2 n / x`` times order n and of order n - 1 in the
@@ -32,6 +34,22 @@ _FAMILIES = {
     "i scaled": ("i0e", "i1e", -1, 1, 1),
     "k scaled": ("k0e", "k1e", 1, 1, 0),
 }
+
+
+SPECIAL = {"cupy": "cupyx.scipy.special"}
+"""For libraries of arrays of other devices, where they have the functions of scipy.special."""
+
+
+def special_of(name: str, *args: Any) -> Any:
+    """A function of scipy.special on payloads; for arrays of another library, its own function of that name."""
+    homes = (SPECIAL.get(type(a).__module__.partition(".")[0]) for a in args if is_foreign(a))
+    if (home := next(homes, None)) is None:
+        return scipy_special(name)(*args)
+    if (found := getattr(importlib.import_module(home), name, None)) is None:
+        raise TypeError(
+            errors.message(f"SciPy's {name} computes on the host, and {home} has none", do="move it there, x.cpu()")
+        )
+    return found(*args)
 
 
 def scipy_special(name: str) -> Any:
@@ -51,8 +69,8 @@ def by_scipy(name: str, function: str, *args: Any) -> Any:
     """SciPy's `function` of floating point payloads of one dtype, in that dtype. name: the operation."""
     first = need(name, FLOATS, next(a for a in args if hasattr(a, "size")))
     if len(args) > 1:
-        args = tuple([np.asarray(a, first.dtype) if is_number(a) else a for a in args])
-    return writable(scipy_special(function)(*args)).astype(first.dtype, copy=False)
+        args = tuple([first.dtype.type(a) if is_number(a) else a for a in args])
+    return writable(special_of(function, *args)).astype(first.dtype, copy=False)
 
 
 def _value(family: str, n: int, x: Any) -> Any:
@@ -70,10 +88,16 @@ def _value(family: str, n: int, x: Any) -> Any:
 def _near_zero(found: Any, x: Any, n: int, sign: int, scaled: bool) -> Any:
     """`found`, with the sum of the power series near 0, where the recurrence would cancel."""
     near, found = np.less(np.abs(x), n + 1), writable(found)
-    z = x[near]
-    if z.size:
-        series = _series(0.5 * z, n, sign * 0.25 * z * z, lambda k: k, lambda k: k * (n + k))
-        found[near] = series * np.exp(-np.abs(z)) if scaled else series
+    z = np.where(near, x, 0) if is_foreign(x) else x[near]
+    series = _series(0.5 * z, n, sign * 0.25 * z * z, lambda k: k, lambda k: k * (n + k))
+    return _put_near(found, near, series * np.exp(-np.abs(z)) if scaled else series)
+
+
+def _put_near(found: Any, near: Any, series: Any) -> Any:
+    """`found`, with the series in its place where `near` holds; on a device, the series was computed everywhere."""
+    if is_foreign(found):
+        return np.where(near, series, found)
+    found[near] = series
     return found
 
 
@@ -92,16 +116,18 @@ def _series(x: Any, n: int, square: Any, lead: Any, by: Any) -> Any:
 def _spherical(x: Any, n: int) -> Any:
     """The spherical Bessel function of order n: a power series near 0, elsewhere a recurrence from lower orders."""
     near = np.less(np.abs(x), n + 1.0) if n else np.equal(x, 0)  # sin(x) / x is exact everywhere else
-    far = np.where(near, 1, x) if np.any(near) else x
+    far = np.where(near, 1, x) if somewhere(near) else x
     found = np.sin(far) / far
     if n:
         before, found = found, (found - np.cos(far)) / far
     for k in range(1, n):
         before, found = found, (2 * k + 1) / far * found - before
-    found, z = np.where(np.isinf(x), 0, found), x[near]
-    if z.size:
-        found[near] = _series(z, n, -0.5 * z * z, lambda k: 2 * k + 1, lambda k: k * (2 * (n + k) + 1))
-    return found
+    found = np.where(np.isinf(x), 0, found)
+    if not n:
+        return np.where(near, 1, found)
+    z = np.where(near, x, 0) if is_foreign(x) else x[near]
+    series = _series(z, n, -0.5 * z * z, lambda k: 2 * k + 1, lambda k: k * (2 * (n + k) + 1))
+    return _put_near(found, near, series)
 
 
 def _slope(x: Any, family: str, n: int) -> Any:
@@ -226,5 +252,5 @@ def _check_airy_ai(input: Tensor) -> Any:
 def airy_ai(input: Any, n: int) -> Any:
     """Airy's function Ai, which solves ``y'' = x y`` and vanishes for large x."""
     x = need("airy_ai", FLOATS, floating(input))
-    found = scipy_special("airy")(x)[n].astype(x.dtype, copy=False)
+    found = special_of("airy", x)[n].astype(x.dtype, copy=False)
     return np.where((x > 110) & (x < np.inf), 0, found)  # too small for any dtype; SciPy gives NaN

@@ -15,10 +15,11 @@ from ... import errors
 from ...interpreters.batch_rules import by, unchanged
 from ...table.calls import on
 from ...table.entry import METHODS, composite, elementwise, linear, method, special, titled
-from ...table.operands import Operation, is_complex, plain
+from ...table.operands import Operation, is_complex, plain, somewhere
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
-from ...tensor.protocol import on_arrays
+from ...tensor.arrays import empty_beside
+from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import NUMPY, Tensor
 from .analysis import cos, rad2deg, sin
 
@@ -128,7 +129,7 @@ def _angle(input: Any) -> Any:
         return np.arctan2(np.imag(input), np.real(input))
     found = np.multiply(np.less(input, 0), input.dtype.type(np.pi))
     nan = np.isnan(input)
-    return np.where(nan, input, found) if np.any(nan) else found
+    return np.where(nan, input, found) if somewhere(nan) else found
 
 
 def _angle_rule(g: Any, input: Any) -> Any:
@@ -215,8 +216,8 @@ def complex(real: Any, imag: Any) -> Any:
     """
     _check_parts("complex", real, imag)
     dtype = dtypes.complex_of(real.dtype)
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), dtype)
-    out.real, out.imag = real, imag
+    out = empty_beside(real, np.broadcast_shapes(real.shape, imag.shape), dtype)
+    out.real[...], out.imag[...] = real, imag
     return out
 
 
@@ -287,7 +288,11 @@ def view_as_complex(input: Any) -> Any:
         )
     whole = 2 * input.itemsize
     if not input.size:  # an empty array has no strides to speak of
-        return np.ndarray(input.shape[:-1], dtypes.complex_of(input.dtype), input)
+        return (
+            np.copy(input[..., 0]).astype(dtypes.complex_of(input.dtype))
+            if is_foreign(input)
+            else np.ndarray(input.shape[:-1], dtypes.complex_of(input.dtype), input)
+        )
     if input.strides[-1] != input.itemsize or any(
         s % whole for s, n in zip(input.strides[:-1], input.shape, strict=False) if n > 1
     ):

@@ -30,7 +30,7 @@ from ...table.operands import (
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
-from .bessel import by_scipy, scipy_special
+from .bessel import by_scipy, scipy_special, special_of
 
 _TEN_DIGITS = "torch's trigamma function is exact to ten digits only"
 _TWO_BY_ROOT_PI = 2 / math.sqrt(math.pi)
@@ -180,7 +180,7 @@ def polygamma(input: Any, n: int) -> Any:
     # (-1) ** (n + 1) n! zeta(n + 1, x)
     x = need("polygamma", FLOATS, floating(input))
     factor = (-1.0) ** (n + 1) * scipy_special("gamma")(n + 1.0)
-    return writable(factor * scipy_special("zeta")(np.int64(n + 1), x)).astype(x.dtype, copy=False)
+    return writable(factor * special_of("zeta", np.int64(n + 1), x)).astype(x.dtype, copy=False)
 
 
 METHODS["polygamma"] = lambda self, n: polygamma(n, self)

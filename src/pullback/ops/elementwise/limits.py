@@ -16,7 +16,18 @@ from ... import errors
 from ...kernels.masks import either, only
 from ...table.calls import on, write_out
 from ...table.entry import TABLE, elementwise, front, method, pointwise, special
-from ...table.operands import NUMBERS, REAL, REAL_NUMBERS, Operation, in_range, is_complex, need, need_both, plain
+from ...table.operands import (
+    NUMBERS,
+    REAL,
+    REAL_NUMBERS,
+    Operation,
+    in_range,
+    is_complex,
+    need,
+    need_both,
+    plain,
+    somewhere,
+)
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, inf, mask, nan, pairs, unary
 from ...tensor.arrays import copied, writable
 from ...tensor.dtypes import bfloat16, finfo
@@ -369,7 +380,7 @@ def nan_to_num(input: Any, nan: float | None = None, posinf: float | None = None
     for value in (nan, posinf, neginf):
         if value is not None and not isinstance(value, (int, float)):
             raise TypeError(errors.message("nan_to_num()", expected="numbers or None", found=errors.describe(value)))
-    if input.dtype.kind not in "fcV" or np.all(np.isfinite(input)):
+    if input.dtype.kind not in "fcV" or not somewhere(~np.isfinite(input)):
         return copied(input)
     return writable(np.nan_to_num(input, nan=0.0 if nan is None else nan, posinf=posinf, neginf=neginf))
 

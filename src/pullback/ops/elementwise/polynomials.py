@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...kernels.counterparts import folded
 from ...table.calls import on
 from ...table.entry import composite, pointwise
 from ...table.operands import FLOATS, Operation, floating, need
 from ...table.samples import A, Differs, S, Sample, V
+from ...tensor.arrays import beside
 from ...tensor.tensor import Tensor
 
 # For each family: the factor and the summand of p_1; then a_k, b_k and c_k of the step from p_k to p_(k+1).
@@ -61,11 +63,12 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
     x = given.astype(np.float64)  # rounding errors grow with degree
     degree = np.trunc(np.float64(n) if isinstance(n, (int, float)) else floating(n))
     degree = np.where(np.isfinite(degree), degree, -1)
-    highest = int(degree.max(initial=-1))
+    highest = int(folded(np.maximum, degree, initial=-1))
     if highest > _HIGHEST:
         raise RuntimeError(
             errors.message(f"{family}()", expected=f"degrees up to {_HIGHEST}, a step for each", found=str(highest))
         )
+    x, degree = beside(degree, x), beside(x, degree)  # either may have been a number
     found = np.zeros_like(x + degree)
     (factor, summand), step = _FAMILIES[family]
     one, zero = np.ones_like(x), np.zeros_like(x)

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from ...table.entry import composite, elementwise, front
-from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain
+from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain, somewhere
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, S, V, pairs
 from ...tensor import dtypes
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 
 
@@ -100,8 +101,8 @@ def _power(input: Any, other: Any) -> Any:
     if input.dtype.kind in "fcV":
         if is_number(other):
             return _raised(input, other)
-        return np.power(input, other) if other.ndim else _raised(input, other.item())
-    if not np.any(np.less(other, 0)):
+        return np.power(input, other) if other.ndim or is_foreign(other) else _raised(input, other.item())
+    if not somewhere(np.less(other, 0)):
         return np.power(input, other)
     # torch refuses a negative number, but no negative exponent in a tensor: its result is truncated to 0, or 1 or -1
     whole = np.where(np.equal(np.abs(input), 1), np.power(input, np.abs(other)), 0)

@@ -21,7 +21,7 @@ from ...table.levels import with_room
 from ...table.narrow import Conversion
 from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to, copied
+from ...tensor.arrays import arange_beside, broadcasts_to, copied
 from ...tensor.memory import same_memory
 from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import any_instance
@@ -90,7 +90,7 @@ def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dic
 def put_into_base(input: Any, values: Any, steps: Any) -> Any:
     """A copy of `input` with `values` written into the view that `steps` lead to, or at positions in that view."""
     # `view_as_complex` needs both numbers of a pair side by side
-    out, positions = np.array(input, order="C" if _in_pairs(steps) else "K"), None
+    out, positions = np.copy(input, order="C" if _in_pairs(steps) else "K"), None
     if steps[-1][0] is pick_at.op:
         *steps, (_, (positions,)) = steps
     view = _followed(out, steps)
@@ -98,7 +98,7 @@ def put_into_base(input: Any, values: Any, steps: Any) -> Any:
         _assign(view, None if positions is None else arrays_of(positions), values)
         return out
     # the copy has another order in memory than the original, so that a step made a copy instead of a view
-    places = _followed(np.arange(out.size).reshape(out.shape), steps)
+    places = _followed(arange_beside(out, out.size).reshape(out.shape), steps)
     out = np.copy(input, order="C")
     if positions is not None:
         places = pick_at.op.forward(places, positions)

@@ -19,7 +19,7 @@ from ...table.entry import composite, constant, linear
 from ...table.samples import A, Differs, S, V, index, mask
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import empty_beside, sizes, wrap_axis, zeros_beside
+from ...tensor.arrays import as_array, beside, empty_beside, sizes, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..make.conversion import to
@@ -128,7 +128,7 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
 @composite(
     numpy={
         np.take_along_axis: lambda arr, indices, axis=-1: take_along_dim(
-            arr, indices if isinstance(indices, Tensor) else wrap(np.asarray(indices)), axis
+            arr, indices if isinstance(indices, Tensor) else wrap(as_array(indices)), axis
         )
     },
     out="exact",
@@ -244,7 +244,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
     """
     axis = wrap_axis(dim, input.ndim)
     found = vector("index_select", index, input.shape[axis] if input.ndim else 1)
-    return input.take(found, axis) if input.ndim else np.copy(input)
+    return input.take(beside(input, found), axis) if input.ndim else np.copy(input)
 
 
 def _take_sum_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -307,7 +307,7 @@ def take(input: Any, index: Any) -> Any:
 
 def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:
     """numpy.take, whose positions may be negative and of any shape."""
-    found = indices if isinstance(indices, Tensor) else np.asarray(indices)
+    found = indices if isinstance(indices, Tensor) else as_array(indices)
     if axis is None:
         a, axis = reshape(a, -1), 0
     axis = wrap_axis(axis, a.ndim)
@@ -502,7 +502,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
     """A number or a 0-d tensor as a tensor of the dtype of `t`, the tensor to write to."""
-    found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    found = value if isinstance(value, Tensor) else wrap(as_array(value))
     if found._data.dtype.kind not in "biufcV":
         raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
     if found._data.ndim:

@@ -17,7 +17,7 @@ from ...table.checks import Titled
 from ...table.entry import composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index
 from ...tensor.arrays import copied, reshaped, wrap_axis
-from ...tensor.protocol import into_array, on_arrays
+from ...tensor.protocol import into_array, is_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..shape.reshape import expand, reshape
@@ -152,7 +152,7 @@ def _index_add_(self: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
 
 @into_array(0)
 def _fill_slices(out: Any, dim: int, index: Any, value: Any) -> None:
-    value = value if not isinstance(value, np.ndarray) else value[()]
+    value = value[()] if is_array(value) else value
     target, at, _ = _slices(
         "index_fill",
         out,

@@ -12,14 +12,15 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batched import looped
+from ...kernels.counterparts import combine_at, contiguous
 from ...kernels.positions import INT64, add_at, indexed_shape, positions
 from ...table.calls import on
 from ...table.entry import alias, composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import broadcasts_to, wrap_axis
-from ...tensor.protocol import into_array, on_arrays
+from ...tensor.arrays import broadcasts_to, wrap_axis, zeros_beside
+from ...tensor.protocol import into_array, is_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
@@ -36,17 +37,17 @@ from .subscripts import arrays_of, in_rows, pick_at, tensors_of, two_steps
 @into_array(0)
 def _put_into(out: Any, index: Any, source: Any, accumulate: bool) -> None:
     found = positions("put", index, out.size, negative=True, dtypes=(INT64,)).reshape(-1)
-    if isinstance(source, np.ndarray):
+    if is_array(source):
         if source.size != found.size:
             raise IndexError(
                 "put(): Expected source and index to have the same number of elements, but got source.numel() = "
                 f"{source.size}, index.numel() = {found.size}"
             )
         source = source.reshape(-1)
-    work = np.ascontiguousarray(out).reshape(-1)
+    work = contiguous(out).reshape(-1)
     if accumulate:
         work = work.astype(summing(out.dtype), copy=False)
-        np.add.at(work, found, source)
+        combine_at(np.add, work, found, source)
     else:
         work[found] = source
     if not np.may_share_memory(work, out):
@@ -253,7 +254,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 @on_arrays
 def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` with the first elements of `input`, one after the other, where `mask` is True."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = zeros_beside(input, shape)
     chosen = np.broadcast_to(mask, shape)
     count = int(np.count_nonzero(chosen))
     if count > input.size:
@@ -272,7 +273,7 @@ def _masked_spread(input: Any, mask: Any, shape: Any) -> Any:
 @on_arrays
 def _masked_first(input: Any, mask: Any, shape: Any) -> Any:
     """Zeros of `shape` that begin with the elements of `input` where `mask` is True."""
-    out = np.zeros(shape, dtype=input.dtype)
+    out = zeros_beside(input, shape)
     found = input[np.broadcast_to(mask, input.shape)]
     out.reshape(-1)[: found.size] = found
     return out

@@ -12,15 +12,16 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by_positions
+from ...kernels.counterparts import combine_at, contiguous
 from ...kernels.positions import along
 from ...table.calls import on
 from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.adding import summing
-from ...tensor.protocol import into_array, on_arrays
-from ...tensor.tensor import Tensor
-from ..make.of_size import full
+from ...tensor.arrays import full_beside
+from ...tensor.protocol import into_array, is_array, on_arrays
+from ...tensor.tensor import Tensor, wrap
 from .assignment import overwrite
 from .gather import _scatter_sum, fitting_number, gather, one_axis
 
@@ -29,7 +30,7 @@ from .gather import _scatter_sum, fitting_number, gather, one_axis
 def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> None:
     """Combine `src` into `out`, at positions along `dim`, by the ufunc `how` (None: write, and the last value wins)."""
     shape, axis, found = one_axis(name, out.shape, index, dim)
-    if isinstance(src, np.ndarray):
+    if is_array(src):
         if src.dtype != out.dtype:
             raise RuntimeError(
                 errors.message(
@@ -48,13 +49,13 @@ def _combine(name: str, how: Any, out: Any, dim: int, index: Any, src: Any) -> N
     if not found.size:
         return
     places = along(found, axis, shape).reshape(-1)
-    values = src.reshape(-1) if isinstance(src, np.ndarray) else src
-    work = np.ascontiguousarray(out).reshape(-1)
+    values = src.reshape(-1) if is_array(src) else src
+    work = contiguous(out).reshape(-1)
     if how is None:
         work[places] = values
     else:
         work = work.astype(summing(out.dtype), copy=False)
-        how.at(work, places, values)
+        combine_at(how, work, places, values)
     if not np.may_share_memory(work, out):
         out[...] = work.reshape(out.shape)
 
@@ -136,7 +137,7 @@ def _scatter_arguments(input: Tensor, index: Any, src: Any, value: Any, reduce: 
     given = value if src is None else src
     if not isinstance(given, Tensor):
         given = fitting_number("scatter", input, given)._data.item()
-        return given if reduce is None else full(index._data.shape, given, dtype=input.dtype)
+        return given if reduce is None else wrap(full_beside(input, index._data.shape, given))
     return _cut(given, index)
 
 

@@ -20,7 +20,7 @@ from ...kernels.positions import add_at, layout
 from ...table.calls import apply, on
 from ...table.entry import linear, method
 from ...tensor.adding import summing
-from ...tensor.arrays import zeros_beside
+from ...tensor.arrays import beside, zeros_beside
 from ...tensor.modes import LEVELS, thread
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.protocol import is_array, is_payload
@@ -284,7 +284,7 @@ def pick_at(input: Any, indices: Any) -> Any:
     found = arrays_of(indices)
     try:
         if all(p is None for p in found[:-1]):  # along one axis
-            return input.take(found[-1], len(found) - 1)
+            return input.take(beside(input, found[-1]), len(found) - 1)
         return input[tuple([FULL if p is None else p for p in found])]
     except IndexError as error:
         raise outside(error, input) from None

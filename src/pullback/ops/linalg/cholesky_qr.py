@@ -17,6 +17,7 @@ from ...table.operands import check_floating, check_matrix, check_same_dtype, da
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
+from ...tensor.arrays import eye_beside
 from ...tensor.tensor import Tensor
 from .last_axes import adjoint, conj, scale_rows
 from .solving import NO_SQUARE, SINGULAR, _solve_triangular, solve_upper, squares
@@ -290,7 +291,7 @@ def _reflections(name: str, A: Any, tau: Any) -> tuple[Any, Any, Any]:
                 found=f"input {list(data_of(A).shape)}, tau {list(data_of(tau).shape)}",
             )
         )
-    V = np.where(np.eye(m, k, dtype=np.bool_), 1, np.tril(A[..., :k], -1))
+    V = np.where(eye_beside(A, m, k, np.bool_), 1, np.tril(A[..., :k], -1))
     return V, scale_rows(np.triu(np.matmul(adjoint(V), V), 1), tau), tau
 
 
@@ -333,7 +334,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     V, *_ = parts = _reflections("linalg.householder_product", A, tau)
     m, n = A._data.shape[-2:]
     columns = _reflected(parts, adjoint(V[..., :n, :]), False)
-    found: Any = np.subtract(np.eye(m, n, dtype=A._data.dtype), np.matmul(V, columns))
+    found: Any = np.subtract(eye_beside(A, m, n), np.matmul(V, columns))
     return found
 
 

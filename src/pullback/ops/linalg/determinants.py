@@ -17,7 +17,7 @@ from ...table.operands import check_matrix, data_of, plain, somewhere
 from ...table.results import result_type
 from ...table.samples import Differs, S, V
 from ...tensor.adding import summed
-from ...tensor.arrays import quiet, writable
+from ...tensor.arrays import beside, eye_beside, quiet, writable
 from .last_axes import adjoint, as_matrix, conj, diagonal_of, identity, is_complex, transpose, with_diagonal
 from .solving import NO_SQUARE, _inverse_or_nan, squares
 
@@ -43,7 +43,7 @@ def _products_of_others(s: Any) -> tuple[Any, Any]:
     before = _running(np.concatenate([one, s[..., :-1]], axis=-1))
     after = np.flip(_running(np.flip(np.concatenate([s[..., 1:], one], axis=-1), -1)), -1)
     # between i and j: running products along the rows, right of the diagonal
-    rows, columns = np.ogrid[:n, :n]
+    rows, columns = (beside(s, a) for a in np.ogrid[:n, :n])
     right = np.where(columns > rows + 1, np.expand_dims(np.concatenate([one, s[..., :-1]], axis=-1), -2), 1)
     upper = np.multiply(np.expand_dims(before, -1), np.multiply(_running(right), np.expand_dims(after, -2)))
     upper = np.where(columns > rows, upper, 0)
@@ -91,7 +91,7 @@ def _singular_rule(g: Any, A: Any) -> Any:
     sign = as_matrix(np.multiply(np.linalg.det(u), np.linalg.det(vh)))
     _, others = _products_of_others(s)
     w = np.multiply(sign, np.matmul(adjoint(u), np.matmul(g, adjoint(vh))))
-    on_diagonal = np.where(identity(np.shape(s)[-1]), 0, others)
+    on_diagonal = np.where(identity(s), 0, others)
     v = summed(np.multiply(on_diagonal, np.expand_dims(diagonal_of(w), -2)), axis=-1)
     core = with_diagonal(np.negative(np.multiply(transpose(w), others)), v)
     return np.matmul(conj(u), np.matmul(core, conj(vh)))
@@ -105,8 +105,8 @@ def _cofactors_rule(g: Any, A: Any) -> Any:
         return _regular_rule(g, A)
     n, dtype = np.shape(A)[-1], data_of(A).dtype
     mask = as_matrix(mask)
-    regular = _regular_rule(g, np.where(mask, np.eye(n, dtype=dtype), A))
-    singular = _singular_rule(g, np.where(mask, A, np.diag(np.arange(1, n + 1)).astype(dtype)))
+    regular = _regular_rule(g, np.where(mask, eye_beside(A, n), A))
+    singular = _singular_rule(g, np.where(mask, A, beside(A, np.diag(np.arange(1, n + 1)).astype(dtype))))
     return np.where(mask, singular, regular)
 
 

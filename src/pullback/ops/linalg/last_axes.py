@@ -12,6 +12,7 @@ import numpy as np
 
 from ...table.operands import data_of
 from ...tensor.adding import summed
+from ...tensor.arrays import eye_beside
 
 
 def is_complex(x: Any) -> bool:
@@ -49,24 +50,24 @@ def as_matrix(number: Any) -> Any:
     return np.reshape(number, (*np.shape(number), 1, 1))
 
 
-def identity(n: int) -> np.ndarray[Any, Any]:
-    """A mask of the diagonal of an n x n matrix."""
-    return np.eye(n, dtype=np.bool_)
+def identity(x: Any) -> Any:
+    """A mask of the diagonal of the square matrices with the last axis of `x`."""
+    return eye_beside(x, np.shape(x)[-1], dtype=np.bool_)
 
 
 def diagonal_of(x: Any) -> Any:
     """The diagonal of square matrices, as vectors."""
-    return summed(np.where(identity(np.shape(x)[-1]), x, 0), axis=-1)
+    return summed(np.where(identity(x), x, 0), axis=-1)
 
 
 def diagonal_matrix(v: Any) -> Any:
     """Square matrices with these diagonals, zeros elsewhere."""
-    return np.where(identity(np.shape(v)[-1]), np.expand_dims(v, -1), 0)
+    return np.where(identity(v), np.expand_dims(v, -1), 0)
 
 
 def with_diagonal(x: Any, v: Any) -> Any:
     """Square matrices with their diagonals replaced."""
-    return np.where(identity(np.shape(x)[-1]), np.expand_dims(v, -1), x)
+    return np.where(identity(x), np.expand_dims(v, -1), x)
 
 
 def lower_half(x: Any) -> Any:

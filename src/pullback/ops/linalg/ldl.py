@@ -19,7 +19,7 @@ from ...table.operands import check_matrix, check_same_dtype
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import on_host
 from ...tensor.tensor import Tensor
 from .last_axes import conj
 from .solving import NO_SQUARE
@@ -48,7 +48,7 @@ def _no_derivative(name: str, argument: str) -> Any:
     )
 
 
-@on_arrays
+@on_host("SciPy's LAPACK computes it")
 def _factored(A: Any, hermitian: bool) -> tuple[Any, Any, Any]:
     """Both factors in one lower triangle, the exchanges, and the first zero (from 1) on the diagonal of D, or 0."""
     n = A.shape[-1]
@@ -208,7 +208,7 @@ def _check_ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool =
     ],
     differs=[Differs("as in torch, there is no derivative by LD", check) for check in ("slopes", "forward")],
 )
-@on_arrays
+@on_host("SciPy's LAPACK computes it")
 def ldl_solve(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     """X with ``A X = B``, from `ldl_factor` with the same `hermitian`; no derivative by LD. Needs SciPy."""
     n = LD.shape[-1]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...kernels.counterparts import folded
 from ...table.calls import on
 from ...table.entry import composite, special
 from ...table.operands import check_matrix, check_same_dtype, data_of
@@ -49,9 +50,9 @@ def _check_tolerances(name: str, **tolerances: Any) -> None:
 
 def _cut(values: Any, atol: Any, rtol: Any) -> Any:
     """A mask of the singular values above the tolerances: numbers, or arrays with one number for each matrix."""
-    largest = values.max(-1, initial=0, keepdims=True)
-    limits = np.maximum(np.expand_dims(atol, -1), np.expand_dims(rtol, -1) * largest)
-    return values > limits
+    largest = folded(np.maximum, values, axis=-1, keepdims=True, initial=0)
+    atol, rtol = (t[..., None] if hasattr(t, "shape") and np.ndim(t) else t for t in (atol, rtol))
+    return values > np.maximum(rtol * largest, atol)
 
 
 # Pseudoinverses -------------------------------------------------------------------------------------------------------

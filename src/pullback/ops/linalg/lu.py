@@ -7,6 +7,7 @@ al., cited with torch's lu_factor; Walter and Lehmann, 2010).
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ from ...table.operands import check_matrix
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
-from ...tensor.arrays import beside
-from ...tensor.protocol import on_arrays
+from ...tensor.arrays import arange_beside, eye_beside
+from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..products.matmul import with_axes
 from .cholesky_qr import NO_MATRIX
@@ -47,12 +48,27 @@ def _order(pivots: Any, rows: int, inverse: bool) -> Any:
                 found=errors.describe(pivots),
             )
         )
+    if is_foreign(pivots):
+        return _exchanges(pivots, rows, inverse)
     order = np.empty((*pivots.shape[:-1], rows), np.int64)
     for place in np.ndindex(pivots.shape[:-1]):
         found = list(range(rows))  # exchanging Python numbers is faster than exchanging elements of an array
         for i, other in enumerate(pivots[place].tolist()):
             found[i], found[other - 1] = found[other - 1], found[i]
         order[place] = found
+    return np.argsort(order, axis=-1) if inverse else order
+
+
+def _exchanges(pivots: Any, rows: int, inverse: bool) -> Any:
+    """As `_order`, an exchange at a time for all matrices, so that nothing is read from a device."""
+    count = math.prod(pivots.shape[:-1])
+    order = np.broadcast_to(arange_beside(pivots, rows), (count, rows)).copy()
+    every, other = arange_beside(pivots, count), pivots.reshape(count, pivots.shape[-1]).astype(np.int64) - 1
+    for i in range(pivots.shape[-1]):
+        kept = order[every, other[:, i]]
+        order[every, other[:, i]] = order[:, i]
+        order[:, i] = kept
+    order = order.reshape(*pivots.shape[:-1], rows)
     return np.argsort(order, axis=-1) if inverse else order
 
 
@@ -83,7 +99,7 @@ def _exchanged(input: Any, pivots: Any, inverse: bool) -> Any:
 def _square_rule(g: Any, lu: Any) -> Any:
     """The gradient of a square ``L U``, from the gradients of L (strictly lower) and U (upper) in one matrix."""
     lower, upper = transpose(lu), transpose(np.triu(lu))
-    unit = np.where(np.eye(np.shape(lu)[-1], dtype=np.bool_), 1, np.tril(lu, -1))
+    unit = np.where(eye_beside(lu, np.shape(lu)[-1], dtype=np.bool_), 1, np.tril(lu, -1))
     of_l = np.tril(np.matmul(transpose(unit), np.tril(g, -1)), -1)
     middle = np.add(of_l, np.triu(np.matmul(np.triu(g), upper)))
     # L^-T middle U^-T
@@ -181,13 +197,13 @@ def _unpacked(lu: Tensor) -> tuple[Any, Any]:
     """L and U, from the matrix that holds both."""
     m, n = lu._data.shape[-2:]
     k = min(m, n)
-    lower = np.where(np.eye(m, k, dtype=np.bool_), True, np.tril(lu[..., :k], -1))
+    lower = np.where(eye_beside(lu, m, k, np.bool_), True, np.tril(lu[..., :k], -1))
     return lower, np.triu(lu[..., :k, :])
 
 
 def _permutation(pivots: Tensor, rows: int, dtype: Any) -> Tensor:
     """P as a matrix."""
-    return _exchanged(wrap(beside(pivots._data, np.eye(rows, dtype=dtype))), pivots, True)
+    return _exchanged(wrap(eye_beside(pivots, rows, dtype=dtype)), pivots, True)
 
 
 @composite(home="linalg", samples=_rectangles, refused=_NO_PIVOT, differs=[EMPTY])

@@ -14,7 +14,7 @@ from ...table.entry import bilinear, composite, special
 from ...table.operands import Operation, check_floating, check_matrix, check_same_dtype
 from ...table.samples import A as M
 from ...table.samples import Differs, S, V
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import beside, eye_beside, full_beside, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..index import diagonals
 from ..make.conversion import alike
@@ -68,7 +68,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             errors.message("linalg.matrix_power: A must be batches of square matrices", found=errors.describe(A))
         )
     if n == 0:  # a constant, but connected to A in the graph
-        one: Any = np.where(wrap(np.asarray(True)), np.eye(shape[-1], dtype=A._data.dtype), A)
+        one: Any = np.where(wrap(beside(A, np.asarray(True))), eye_beside(A, shape[-1]), A)
         return one
     base, n = (inv(A), -n) if n < 0 else (A, n)
     found: Any = None
@@ -439,7 +439,7 @@ def _older_vander(x: Tensor, N: int | None = None, increasing: bool = False) -> 
             )
         )
     powers = x.unsqueeze(-1).expand(shape[0], max(count - 1, 0)).cumprod(-1)
-    found = cat([wrap(np.ones((shape[0], min(count, 1)), powers._data.dtype)), powers], -1)
+    found = cat([wrap(full_beside(powers, (shape[0], min(count, 1)), 1)), powers], -1)
     return found if increasing else found.flip(-1)
 
 

@@ -13,13 +13,14 @@ import numpy as np
 from ... import errors
 from ...interpreters.series_rules import divided
 from ...kernels import matrices
+from ...kernels.counterparts import checked, solved
 from ...table.calls import on
 from ...table.entry import composite, special
 from ...table.operands import check_matrix, check_same_dtype, data_of, singular
 from ...table.results import result_type
 from ...table.samples import A as M
 from ...table.samples import Differs, S, Sample, V
-from ...tensor.arrays import zeros_beside
+from ...tensor.arrays import empty_beside, eye_beside, zeros_beside
 from ...tensor.tensor import Tensor
 from ..make.conversion import alike
 from ..shape.reshape import contiguous
@@ -33,10 +34,10 @@ def one_by_one(function: Callable[..., Any], out: Any, *stacks: Any) -> Any:
     """Fill `out` with a function of each matrix of some stacks, NaN where it fails; return a mask of the failures."""
     batch = out.shape[:-2]
     stacks = tuple(np.broadcast_to(s, (*batch, *s.shape[-2:])) for s in stacks)
-    failed = np.zeros(batch, np.bool_)
+    failed = zeros_beside(out, batch, np.bool_)
     for place in np.ndindex(batch):
         try:
-            out[place] = function(*(s[place] for s in stacks))
+            out[place] = checked(function, *(s[place] for s in stacks))
         except np.linalg.LinAlgError:
             out[place], failed[place] = np.nan, True
     return failed
@@ -77,7 +78,7 @@ SINGULAR = [S(V([[1.0, 2.0], [2.0, 4.0]])), S(V([[[1.0, 0.0], [0.0, 1.0]], [[0.0
 def _inverse(A: Any) -> tuple[Any, Any]:
     """The inverses, NaN for singular matrices, and for each the number of the first zero pivot, or 0."""
     try:
-        return np.linalg.inv(A), zeros_beside(A, A.shape[:-2], np.int32)
+        return checked(np.linalg.inv, A), zeros_beside(A, A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         found = np.empty_like(A)
         return found, _info(A, one_by_one(np.linalg.inv, found, A))
@@ -162,11 +163,11 @@ def check_system(name: str, A: Any, B: Any, left: bool = True) -> None:
 def _solution(A: Any, B: Any) -> tuple[Any, Any]:
     """The solutions, NaN for singular matrices, and for each matrix its first zero pivot, or 0."""
     try:
-        return np.linalg.solve(A, B), zeros_beside(A, A.shape[:-2], np.int32)
+        return solved(A, B), zeros_beside(A, A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         batch = np.broadcast_shapes(A.shape[:-2], B.shape[:-2])
-        found = np.empty((*batch, *B.shape[-2:]), B.dtype)
-        one_by_one(np.linalg.solve, found, A, B)
+        found = empty_beside(B, (*batch, *B.shape[-2:]))
+        one_by_one(solved, found, A, B)
         return found, matrices.lu(A)[2]
 
 
@@ -369,7 +370,7 @@ def _triangular_inverse(A: Any, upper: bool, name: str) -> Any:
     zero = np.diagonal(A, axis1=-2, axis2=-1) == 0
     if zero.any():
         raise singular(name, np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
-    return matrices.solve_triangular(A, np.eye(A.shape[-1], dtype=A.dtype), upper)
+    return matrices.solve_triangular(A, eye_beside(A, A.shape[-1]), upper)
 
 
 def triangular_inverse(name: str, A: Tensor, upper: bool) -> Tensor:

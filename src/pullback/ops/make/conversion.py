@@ -9,15 +9,15 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, unchanged
-from ...table.calls import apply
+from ...table.calls import apply, on
 from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
-from ...tensor.arrays import empty_beside, repeats
+from ...tensor.arrays import as_array, empty_beside, repeats
 from ...tensor.memory import LevelPayload
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import is_foreign, on_arrays, to_gpu, to_host
 from ...tensor.tensor import Tensor, need_tensor, wrap
 
 Order = str | tuple[int, ...]
@@ -105,9 +105,33 @@ def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
     return cast(input, dtype, order)
 
 
+@linear(
+    name="_to_device",
+    method=False,
+    node="ToCopyBackward0",
+    narrow="itself",
+    contiguous=False,
+    batch=by(unchanged),
+    numbers="",
+    input=lambda g, where, back: on(_to_device, g, back, where),
+)
+def _to_device(input: Any, where: Any, back: Any) -> Any:
+    return to_host(input) if where.type == "cpu" else to_gpu(input, where.index)
+
+
+def placed(t: Tensor, device: Any) -> Tensor:
+    """The tensor on a device: itself, if it lies there."""
+    where, have = dtypes.device(device), t.device
+    dtypes.check_device(where)
+    if where.type == have.type and where.index in (None, have.index):
+        return t
+    found: Tensor = apply(_to_device.op, (t, where, have), {})
+    return found
+
+
 def alike(*values: Any) -> list[Tensor]:
     """Tensors, and arrays as constants, in the dtype to which NumPy promotes theirs."""
-    found = [v if isinstance(v, Tensor) else wrap(np.asarray(v)) for v in values]
+    found = [v if isinstance(v, Tensor) else wrap(as_array(v)) for v in values]
     kinds = {t._data.dtype for t in found}
     return found if len(kinds) < 2 else [to(t, np.result_type(*kinds)) for t in found]
 
@@ -120,13 +144,13 @@ def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
     return laid_out(array.astype(dtype), order) if isinstance(order, tuple) else array.astype(dtype, order)
 
 
-def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, bool]:
-    """The dtype that the arguments of `to` request (None: no dtype), and whether they demand a copy."""
+def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, Any, bool]:
+    """The dtype and the device that the arguments of `to` request (None: none), and whether they demand a copy."""
     places = [*args]
     if places and isinstance(places[0], Tensor):
         if dtype is not None or device is not None:
             raise _no_such_form(args)
-        dtype = places.pop(0).dtype
+        dtype, device = places[0].dtype, places.pop(0).device
     else:
         if places and isinstance(places[0], (str, dtypes.device)) and not _is_dtype(places[0]):
             device = _once(args, device, places.pop(0))
@@ -139,7 +163,7 @@ def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple
     if len(places) > 2 or not all(isinstance(p, bool) for p in places):
         raise _no_such_form(args)
     dtypes.check_device(device)
-    return dtype, copy or (len(places) == 2 and places[1])
+    return dtype, device, copy or (len(places) == 2 and places[1])
 
 
 def _is_dtype(value: Any) -> bool:
@@ -223,13 +247,16 @@ def to(
     """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``).
 
     Also ``to(device, dtype)``; ``non_blocking`` and ``copy`` may follow in each form. The tensor itself if nothing
-    changes and `copy` is False. RuntimeError for a device other than the CPU.
+    changes and `copy` is False. A copy to a GPU (``x.to("cuda")``) and back is recorded. RuntimeError for a device that
+    is not there.
 
     >>> import pullback
     >>> pullback.tensor([1.5, -2.5]).to(pullback.int64)
     tensor([ 1, -2])
     """
-    dtype, copy = _target(args, dtype, device, copy)
+    dtype, device, copy = _target(args, dtype, device, copy)
+    if device is not None and (there := placed(input, device)) is not input:
+        input, copy = there, False
     return converted(input, input._data.dtype if dtype is None else dtypes.to_numpy(dtype), copy, memory_format)
 
 
@@ -286,7 +313,7 @@ def view_as_dtype(input: Any, dtype: Any) -> Any:
             raise RuntimeError(f"self.stride(-1) must be 1 {names}, but got {input.strides[-1] // mine}")
         if other > mine and input.shape[-1] * mine % other:
             raise RuntimeError(f"self.size(-1) must be divisible by {other // mine} {names}, but got {input.shape[-1]}")
-        if other > mine and input.__array_interface__["data"][0] % other:
+        if other > mine and not is_foreign(input) and input.__array_interface__["data"][0] % other:
             raise RuntimeError(f"self.storage_offset() must be divisible by {other // mine} {names}")
         for axis, (n, step) in enumerate(zip(input.shape[:-1], input.strides, strict=False)):
             if n > 1 and step % other and other > mine:
@@ -316,16 +343,16 @@ def _astype(self: Tensor, dtype: Any, *, copy: bool = True) -> Tensor:
 
 @method("cpu", named=True)
 def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor itself: it lies on the CPU."""
+    """The tensor in the host's memory: itself, if it lies there."""
     order_of(memory_format)
-    return self
+    return placed(self, "cpu")
 
 
 @method("cuda", named=True)
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
-    """Refuse: there is no GPU here."""
-    dtypes.check_device("cuda" if device is None else device)
-    return self
+    """The tensor on a GPU, by default the current one; RuntimeError where CuPy or a GPU is missing."""
+    order_of(memory_format)
+    return placed(self, "cuda" if device is None else device)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:

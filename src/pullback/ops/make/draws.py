@@ -14,6 +14,7 @@ from ...table.entry import METHODS, alias
 from ...table.operands import number_of
 from ...table.writing import refuse_write
 from ...tensor import dtypes
+from ...tensor.arrays import beside
 from ...tensor.overrides import by_first_argument
 from ...tensor.tensor import Tensor, is_tracked, need_tensor, wrap
 from .conversion import to
@@ -27,7 +28,7 @@ def _finished(name: str, made: Tensor, input: Tensor, out: Any) -> Tensor:
     """The numbers drawn, in `out` if given. As in torch, they depend on `input` with a derivative of zero."""
     if out is not None:
         return write_out(name, out, made)
-    return made.where(wrap(np.asarray(True)), input) if is_tracked(input) else made
+    return made.where(wrap(beside(made, np.asarray(True))), input) if is_tracked(input) else made
 
 
 # Normal ---------------------------------------------------------------------------------------------------------------

@@ -9,8 +9,10 @@ import numpy as np
 from ... import errors
 from ...table.entry import alias, method
 from ...tensor import dtypes
-from ...tensor.protocol import is_payload
+from ...tensor.protocol import gpu_library, is_foreign, is_payload
 from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
+
+_CUDA = 2  # DLPack's number for memory of a GPU
 
 
 class _Capsule:
@@ -54,6 +56,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         raise RuntimeError(
             errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
         )
+    if hasattr(ext_tensor, "__dlpack_device__") and ext_tensor.__dlpack_device__()[0] == _CUDA:
+        found = gpu_library().from_dlpack(ext_tensor)
+        return wrap(found.copy() if copy else found)
     if _SAYS_COPY:
         return wrap(dtypes.known(np.from_dlpack(ext_tensor, copy=copy)))
     found = np.from_dlpack(ext_tensor)
@@ -67,10 +72,12 @@ def _dlpack(
     """A DLPack capsule on this tensor's memory, for another library's ``from_dlpack(t)``."""
     if is_tracked(self):
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-    if stream is not None:
+    if stream is not None and not is_foreign(self._data):
         raise AssertionError(errors.message("__dlpack__()", expected="stream=None on the CPU", found=str(stream)))
     if isinstance(self, Lifted):
         self._data._no_array()
+    if is_foreign(self._data):
+        return self._data.__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
     if is_payload(self._data):
         raise BufferError(
             errors.message("__dlpack__()", expected="a tensor with values in memory", found=errors.holding(self))
@@ -86,7 +93,7 @@ def _dlpack(
 @method("__dlpack_device__")
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
     """DLPack's numbers for the CPU and for the device."""
-    return 1, 0
+    return self._data.__dlpack_device__() if is_foreign(self._data) else (1, 0)
 
 
 alias("from_dlpack", from_dlpack)

@@ -23,7 +23,7 @@ from ...tensor import dtypes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
 from ...tensor.tensor import Tensor, wrap
-from .conversion import cast, to
+from .conversion import cast, placed, to
 from .exported import from_dlpack
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -37,6 +37,7 @@ def finish(data: Any, device: Any, requires_grad: bool, layout: Any = None, pin_
     """A tensor around an array, with the arguments that all creation functions share."""
     check_place(device, layout, pin_memory)
     t = data if isinstance(data, Tensor) else wrap(data)
+    t = t if device is None else placed(t, device)
     if requires_grad is not False:
         if not isinstance(requires_grad, bool):
             raise TypeError(errors.message("requires_grad", expected="a bool", found=errors.describe(requires_grad)))
@@ -450,11 +451,13 @@ def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without a copy if it is a tensor, an array of that dtype, or shares its memory as one."""
     dtypes.check_device(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else to(data, dtype)
-    found = array_of(data)
-    if found is not None and (dtype is None or found.dtype == dtypes.to_numpy(dtype)):
-        return wrap(found)
-    return wrap(_values(data if found is None else found, dtype))
+        made = data if dtype is None else to(data, dtype)
+    else:
+        found = array_of(data)
+        if found is None or (dtype is not None and found.dtype != dtypes.to_numpy(dtype)):
+            found = _values(data if found is None else found, dtype)
+        made = wrap(found)
+    return made if device is None else placed(made, device)
 
 
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:

@@ -236,9 +236,9 @@ def _like(fill: Callable[..., Any], input: Tensor, value: Any, dtype: Any, memor
     need_tensor(f"{fill.__name__}()", input)
     order, data = order_of(memory_format, input), input._data
     found = data.dtype if dtype is None else dtypes.to_numpy(dtype)
-    rest = () if value is None else (fitting(np.asarray(value), found),)
+    rest = () if value is None else (fitting(np.asarray(value), found)[()],)
     if isinstance(input, Lifted):
-        return wrap(data.like(fill(np.empty(data.shape, np.bool_), *rest, dtype=found)))
+        return wrap(data.like(beside(input, fill(np.empty(data.shape, np.bool_), *rest, dtype=found))))
     if isinstance(order, tuple):
         return laid_out(fill(data, *rest, dtype=found), order)
     return fill(data, *rest, dtype=found, order=order)
@@ -281,7 +281,7 @@ def _new(make: Callable[..., Tensor]) -> Any:
             return finish(beside(self._data, made._data), None, made._requires_grad)
         if not isinstance(self, Lifted):
             return made
-        lifted = wrap(self._data.like(made._data))
+        lifted = wrap(self._data.like(beside(self, made._data)))
         return lifted.requires_grad_() if made._requires_grad else lifted
 
     call.__name__ = f"new_{make.__name__}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import errors
 from ...table.entry import bilinear
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import as_array, wrap_axis
 from ...tensor.protocol import INSTEAD
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
@@ -57,7 +57,7 @@ def _logspace(
 
 def _double(value: Any) -> Tensor:
     """A Tensor of float64, or of complex128 if its numbers are complex."""
-    t = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    t = value if isinstance(value, Tensor) else wrap(as_array(value))
     return to(t, np.complex128 if t.is_complex() else np.float64)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.entry import constant, special
-from ...tensor.arrays import wrap_axes, wrap_axis
+from ...tensor.arrays import as_array, wrap_axes, wrap_axis
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
@@ -35,7 +35,7 @@ from ..shape.reshape import expand, flatten, reshape
 
 def _tensor(value: Any, dtype: Any = None) -> Tensor:
     """An array, a number or a Tensor as a Tensor, converted if a dtype is given."""
-    found = value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    found = value if isinstance(value, Tensor) else wrap(as_array(value))
     return found if dtype is None else to(found, dtype)
 
 

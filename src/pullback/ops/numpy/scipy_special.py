@@ -17,7 +17,7 @@ import numpy as np
 
 from ...table.entry import constant, pointwise
 from ...table.operands import FLOATS, need, plain
-from ...tensor.arrays import writable
+from ...tensor.arrays import as_array, writable
 from ...tensor.protocol import INSTEAD
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.bessel import scipy_special
@@ -39,7 +39,7 @@ sp = _Special()
 
 def _floating(*args: Any) -> list[Any]:
     """Tensors unchanged and arrays as constants; integers as float64, as SciPy does; numbers stay numbers."""
-    found = [a if isinstance(a, (Tensor, int, float, complex)) else wrap(np.asarray(a)) for a in args]
+    found = [a if isinstance(a, (Tensor, int, float, complex)) else wrap(as_array(a)) for a in args]
     return [to(a, np.float64) if isinstance(a, Tensor) and a._data.dtype.kind in "biu" else a for a in found]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.arrays import as_array
 from ...tensor.tensor import NUMPY, Tensor, is_tracked
 from ..reduce.extremes import amax, amin
 from ..reduce.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
@@ -36,7 +37,7 @@ def _prod(array: Tensor, axis: Any = 0, dtype: Any = None, keepdims: bool = Fals
 
 def _outer(ufunc: np.ufunc, A: Any, B: Any, **how: Any) -> Tensor:
     """The ufunc applied to every pair of an element of A and an element of B."""
-    A, B = (v if isinstance(v, Tensor) else np.asarray(v) for v in (A, B))
+    A, B = (v if isinstance(v, Tensor) else as_array(v) for v in (A, B))
     return ufunc(np.reshape(A, (*A.shape, *(1,) * B.ndim)), B, **how)
 
 

@@ -18,7 +18,7 @@ from ... import errors
 from ...table.calls import on
 from ...table.entry import bilinear, linear
 from ...tensor import dtypes
-from ...tensor.arrays import permuted, reshaped
+from ...tensor.arrays import beside, permuted, reshaped
 from ...tensor.tensor import Tensor
 
 Labels = tuple[int, ...]
@@ -95,7 +95,9 @@ def _spread(g: Any, labels: Labels, input_shape: Any) -> Any:
     places = np.ogrid[tuple(slice(n) for n in input_shape)]
     again = [i for i, n in enumerate(labels) if n in labels[:i]]
     here = np.all(np.broadcast_arrays(*(places[i] == places[labels.index(labels[i])] for i in again)), axis=0)
-    return np.where(here, np.reshape(g, tuple(1 if i in again else n for i, n in enumerate(input_shape))), 0)
+    return np.where(
+        beside(g, np.asarray(here)), np.reshape(g, tuple(1 if i in again else n for i, n in enumerate(input_shape))), 0
+    )
 
 
 def _diagonal_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:

@@ -16,7 +16,7 @@ from ...table.entry import bilinear, composite, method, titled
 from ...table.operands import number_of
 from ...table.samples import A, Differs, S, Sample, V, nan
 from ...tensor import dtypes
-from ...tensor.arrays import broadcasts_to
+from ...tensor.arrays import beside, broadcasts_to
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.arithmetic import times
 from ..elementwise.limits import where
@@ -363,7 +363,7 @@ def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> T
         beta, alpha = bool(beta), bool(alpha)
     scaled = product if alpha == 1 else times(product, alpha)
     if beta == 0:
-        return where(wrap(np.asarray(True)), scaled, input)
+        return where(wrap(beside(scaled, np.asarray(True))), scaled, input)
     return (input if beta == 1 else times(input, beta)) + scaled
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ... import errors
 from ...table.entry import composite
 from ...table.samples import A, Differs, S
-from ...tensor.arrays import wrap_axis
+from ...tensor.arrays import as_array, wrap_axis
 from ...tensor.tensor import Tensor, wrap
 from ..index.diagonals import diagonal
 from ..make.conversion import alike, to
@@ -69,7 +69,7 @@ def _paired_axes(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]
 
 
 def _tensor(value: Any) -> Tensor:
-    return value if isinstance(value, Tensor) else wrap(np.asarray(value))
+    return value if isinstance(value, Tensor) else wrap(as_array(value))
 
 
 def _numpy_tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:

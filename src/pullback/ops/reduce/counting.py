@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...kernels.counterparts import folded
 from ...table.entry import composite, constant, linear, special
 from ...table.results import result_type
 from ...table.samples import A, Differs, S, Sample, V, index, nan
 from ...tensor.adding import summed
-from ...tensor.arrays import beside
+from ...tensor.arrays import arange_beside, beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import contiguous, reshape
@@ -93,7 +94,7 @@ def histc(input: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     _check_bins("histc", bins)
     _check_floats("histc", input)
     if min == max and input.size:
-        min, max = np.minimum.reduce(input, axis=None), np.maximum.reduce(input, axis=None)
+        min, max = folded(np.minimum, input), folded(np.maximum, input)
     low, high = _span("histc", min, max, 1)
     inside = input[np.logical_and(input >= low, input <= high)]
     if low == high:  # for numbers so large that adding 1 changes nothing
@@ -108,7 +109,7 @@ def _bin_edges_rule(g: Any, input: Any, bins: Any) -> Any:
     if not np.size(input):
         return np.zeros_like(input)
     # the edges lie between the smallest element and the largest, in fixed proportions
-    part = np.linspace(0, 1, bins + 1)
+    part = beside(input, np.linspace(0, 1, bins + 1))
     low = shared_rule(summed(np.multiply(g, 1 - part)), input, np.min(input), None, False)
     return np.add(low, shared_rule(summed(np.multiply(g, part)), input, np.max(input), None, False))
 
@@ -117,13 +118,15 @@ def _bin_edges_rule(g: Any, input: Any, bins: Any) -> Any:
 @on_arrays
 def _bin_edges(input: Any, bins: int) -> Any:
     """The edges of bins of equal width that hold all elements."""
-    low, high = (np.minimum.reduce(input, None), np.maximum.reduce(input, None)) if input.size else (0.0, 1.0)
-    return _even_edges(low, high, bins, input.dtype)
+    low, high = (folded(np.minimum, input), folded(np.maximum, input)) if input.size else (0.0, 1.0)
+    return beside(input, _even_edges(low, high, bins, input.dtype))
 
 
 def _even_edges(low: Any, high: Any, bins: int, dtype: Any) -> Any:
-    low, high = (dtype.type(end) for end in _span("histogram", low, high, 0.5))
-    step, i = (high - low) / dtype.type(bins), np.arange(bins + 1, dtype=dtype)
+    low, high = (
+        end.astype(dtype) if hasattr(end, "astype") else dtype.type(end) for end in _span("histogram", low, high, 0.5)
+    )
+    step, i = (high - low) / dtype.type(bins), arange_beside(low, bins + 1, dtype)
     return np.where(i < (bins + 1) // 2, low + step * i, high - step * (bins - i))  # exact at both ends
 
 
@@ -134,13 +137,13 @@ def _bin_places(input: Any, edges: Any, even: bool) -> Any:
 
     The last bin includes both its edges.
     """
-    x, number = np.reshape(input, -1), len(edges) - 1
+    x, edges, number = np.reshape(input, -1), beside(input, edges), len(edges) - 1
     inside = np.logical_and(x >= edges[0], x <= edges[-1])
     if even:  # first near the right bin, then corrected by one
         x = np.where(inside, x, edges[0])
         places = np.minimum(((x - edges[0]) * number / (edges[-1] - edges[0])).astype(np.int64), number - 1)
-        places -= x < edges[places]
-        places += x >= edges[places + 1]
+        places = places - (x < edges[places])
+        places = places + (x >= edges[places + 1])
     else:
         places = np.searchsorted(edges, x, "right") - 1
     return np.where(inside, np.minimum(places, number - 1), number)

@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
+from ...kernels.counterparts import folded
 from ...table.entry import composite, constant, special, titled
 from ...table.nodes import dims_of
 from ...table.operands import plain
@@ -156,7 +157,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> tuple[Any,
     axis = None if dim is None else wrap_axis(dim, input.ndim)
     refuse_extreme("aminmax", input, () if dim is None else dim)
     where: Any = {"axis": axis if input.ndim else None, "keepdims": keepdim}
-    return AminmaxResult(np.minimum.reduce(input, **where), np.maximum.reduce(input, **where))
+    return AminmaxResult(folded(np.minimum, input, **where), folded(np.maximum, input, **where))
 
 
 # Where they are -------------------------------------------------------------------------------------------------------

@@ -13,12 +13,13 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
+from ...kernels.counterparts import counted, scanned
 from ...table.entry import composite, special
-from ...table.operands import index_of
+from ...table.operands import index_of, somewhere
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, inf, nan, whole
-from ...tensor.arrays import taken_along, wrap_axis
-from ...tensor.protocol import on_arrays
+from ...tensor.arrays import arange_beside, beside, full_beside, taken_along, wrap_axis, zeros_beside
+from ...tensor.protocol import check_later, is_foreign, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
@@ -43,11 +44,11 @@ def _kth(x: Any, k: int, axis: int) -> Any:
 def _middle(x: Any, axis: int, skip_nan: bool) -> Any:
     """The position of the lower median along an axis: that of a NaN if there is one, unless NaN is skipped."""
     n = x.shape[axis]
-    missing = np.isnan(x) if x.dtype.kind in "fV" else np.zeros(x.shape, bool)
-    if not np.any(missing):
+    missing = np.isnan(x) if x.dtype.kind in "fV" else zeros_beside(x, x.shape, bool)
+    if not somewhere(missing):
         return _kth(x, (n - 1) // 2, axis)
     if skip_nan:
-        number = n - np.count_nonzero(missing, axis=axis, keepdims=True)
+        number = n - counted(missing, axis)
         return taken_along(order(x, axis), np.maximum(number - 1, 0) // 2, axis)
     first = np.argmax(missing, axis=axis, keepdims=True)
     return np.where(taken_along(missing, first, axis), first, _kth(x, (n - 1) // 2, axis))
@@ -195,10 +196,10 @@ def _most_frequent(x: Any, axis: int) -> Any:
     n = x.shape[axis]
     positions = order(x, axis)
     values = np.moveaxis(taken_along(x, positions, axis), axis, -1)
-    starts = np.ones(values.shape, bool)
+    starts = full_beside(values, values.shape, True, bool)
     starts[..., 1:] = np.not_equal(values[..., 1:], values[..., :-1])
-    place = np.arange(n)
-    length = place - np.maximum.accumulate(np.where(starts, place, 0), axis=-1)
+    place = arange_beside(values, n)
+    length = place - scanned(np.maximum, np.where(starts, place, 0), -1)
     best = np.argmax(length, axis=-1, keepdims=True)
     if x.dtype.kind in "fV":
         missing = np.isnan(values)
@@ -234,7 +235,10 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def check_probability(q: Any) -> None:
     """Refuse values if one is not a probability."""
-    if not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
+    if is_foreign(q):
+        error = ValueError("quantile() q values must be in the range [0, 1]")
+        check_later(np.logical_not(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))), error)
+    elif not np.all(np.logical_and(np.greater_equal(q, 0), np.less_equal(q, 1))):
         raise RuntimeError(
             f"quantile() q must be in the range [0, 1] but got {q.item()}."
             if np.size(q) == 1
@@ -302,7 +306,7 @@ def _as_probability(name: str, input: Tensor, q: Any, interpolation: str) -> Ten
     if not isinstance(q, (Tensor, int, float, np.number)):
         raise refuse("q must be a number or a Tensor", q, TypeError)
     if not isinstance(q, Tensor):
-        return check_values(check_probability, wrap(np.asarray(q, data.dtype)))
+        return wrap(beside(data, check_values(check_probability, wrap(np.asarray(q, data.dtype)))._data))
     if q._data.ndim > 1:
         raise refuse("q must be a scalar or 1D tensor", q)
     if q._data.dtype != data.dtype:

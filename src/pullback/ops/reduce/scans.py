@@ -18,7 +18,7 @@ from ...table.entry import linear, special
 from ...table.op import Op
 from ...table.results import result_type
 from ...table.samples import A, D, Differs, S, Sample, V, along, inf, nan
-from ...tensor.arrays import wrap_axis, zeros_beside
+from ...tensor.arrays import arange_beside, wrap_axis, zeros_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, refuse_unordered, repeated_rule
@@ -126,7 +126,7 @@ def _put_in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, A
 @on_arrays
 def _recurrence(input: Any, decay: Any, axis: int, back: bool) -> Any:
     """``y[i] = input[i] + decay[i] y[i - 1]`` along `axis`; with ``y[i + 1]`` if `back`."""
-    x, a = (np.array(np.moveaxis(v, axis, 0)[:: -1 if back else 1], order="C") for v in (input, decay))
+    x, a = (np.copy(np.moveaxis(v, axis, 0)[:: -1 if back else 1], order="C") for v in (input, decay))
     step = 1
     while step < len(x):  # y over stretches of twice the length each time (Hillis and Steele, 1986)
         x[step:] += a[step:] * x[:-step]
@@ -203,7 +203,7 @@ def _running(name: str, ufunc: np.ufunc, input: Any, dim: int) -> tuple[Any, Any
     here = np.equal(input, values)
     if input.dtype.kind in "fV":
         here |= np.isnan(input)
-    places = np.arange(input.shape[axis]).reshape(-1, *(1,) * (input.ndim - axis - 1))
+    places = arange_beside(input, input.shape[axis]).reshape(-1, *(1,) * (input.ndim - axis - 1))
     return values, running(np.maximum, np.multiply(here, places), axis)
 
 

@@ -12,12 +12,13 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batched import looped
+from ...kernels.counterparts import contiguous
 from ...table.entry import composite, constant, special
 from ...table.samples import A, Differs, S, Sample, V, inf, nan
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis, writable
+from ...tensor.arrays import arange_beside, beside, empty_beside, full_beside, wrap_axis, writable, zeros_beside
 from ...tensor.nested import any_instance
-from ...tensor.protocol import on_arrays
+from ...tensor.protocol import is_array, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .picking import pick, refuse_unordered
 
@@ -139,7 +140,8 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     tensor([1, 2])
     """
     refuse_unordered("searchsorted", sequence)
-    values, shape = np.asarray(values), sequence.shape
+    values = values if is_array(values) else beside(sequence, np.asarray(values))
+    shape = sequence.shape
     if not shape or (len(shape) > 1 and values.shape[:-1] != shape[:-1]):
         raise RuntimeError(
             errors.message(
@@ -153,11 +155,11 @@ def searchsorted(sequence: Any, values: Any, where: str, int32: bool, sorter: An
     if len(shape) == 1:
         found = np.searchsorted(sequence, values, where, sorter)  # type: ignore[call-overload]
     else:
-        found = np.empty(values.shape, np.int64)
+        found = empty_beside(sequence, values.shape, np.int64)
         for row in np.ndindex(shape[:-1]):
             by = None if sorter is None else sorter[row]
             found[row] = np.searchsorted(sequence[row], values[row], where, by)  # type: ignore[call-overload]
-    return np.asarray(found, np.int32 if int32 else np.int64)
+    return writable(found).astype(np.int32 if int32 else np.int64, copy=False)
 
 
 @composite(
@@ -247,7 +249,10 @@ def isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -
     for part in (elements, test_elements):
         refuse_unordered("isin", part, RuntimeError, "bc")
     dtype = dtypes.result_type([elements, test_elements])
-    found = np.isin(elements.astype(dtype), test_elements.astype(dtype), assume_unique=assume_unique, invert=invert)
+    elements, test_elements = (
+        a.astype(dtype) for a in (beside(test_elements, elements), beside(elements, test_elements))
+    )
+    found = np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert)
     return writable(found)
 
 
@@ -273,7 +278,7 @@ def distinct_elements(input: Any, dim: Any, equal_nan: bool = False) -> Any:
         return _counted(np.unique(input, return_inverse=True, return_counts=True, equal_nan=equal_nan), input.shape)
     axis = _axis_of_slices("unique", input, dim)
     if not input.shape[axis]:
-        none = np.zeros(0, np.int64)
+        none = zeros_beside(input, (0,), np.int64)
         return np.copy(input), none, np.copy(none)
     return _counted(np.unique(input, return_inverse=True, return_counts=True, axis=axis, equal_nan=equal_nan), (-1,))
 
@@ -303,14 +308,14 @@ def _unique_consecutive(input: Any, dim: Any) -> Any:
     refuse_unordered("unique_consecutive", input)
     axis = 0 if dim is None else _axis_of_slices("unique_consecutive", input, dim)
     rows = np.reshape(input, -1) if dim is None else np.moveaxis(input, axis, 0)
-    starts = np.ones(len(rows), bool)
+    starts = full_beside(rows, (len(rows),), True, bool)
     changes = rows[1:] != rows[:-1]
     starts[1:] = np.any(changes, axis=tuple(range(1, rows.ndim))) if rows.ndim > 1 else changes
     places = np.flatnonzero(starts)
-    counts = np.diff(places, append=len(rows))
-    inverse = np.repeat(np.arange(places.size), counts)
+    counts = np.diff(places, append=beside(places, np.full(1, len(rows))))
+    inverse = np.repeat(arange_beside(places, places.size), counts)
     values = np.moveaxis(rows[places], 0, axis)
-    return np.ascontiguousarray(values), np.reshape(inverse, input.shape if dim is None else (-1,)), counts
+    return contiguous(values), np.reshape(inverse, input.shape if dim is None else (-1,)), counts
 
 
 def _asked_for(found: Any, return_inverse: bool, return_counts: bool) -> Any:

@@ -16,6 +16,7 @@ from ...table.operands import index_of
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, along, inf, nan
 from ...tensor.arrays import taken_along, wrap_axis, zeros_beside
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, many_rule, refuse_unordered
 
@@ -127,7 +128,7 @@ def _largest(input: Any, k: int, axis: int, largest: bool) -> Any:
     n = input.shape[axis]
     # the size of a block: small enough that the best k blocks hold few elements
     size = max(_SHORTEST, int(np.sqrt(n / k)))
-    if n < _TIMES * k or n < _LONG:
+    if n < _TIMES * k or n < _LONG or is_foreign(input):
         found = np.argpartition(input, n - k if largest else k - 1, axis=axis)
         return np.take(found, range(n - k, n) if largest else range(k), axis=axis)
     # The k best are in the k blocks with the best elements: find these blocks first, then search in them.

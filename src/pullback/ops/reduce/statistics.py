@@ -16,11 +16,12 @@ from ... import errors
 from ...interpreters.batch_rules import dims
 from ...table.entry import composite, special
 from ...table.nodes import dims_of
-from ...table.operands import number_of, plain
+from ...table.operands import number_of, plain, raise_where, somewhere
 from ...table.samples import EMPTY, NO_DIM, A, Differs, S, Sample, V, along, index, inf, nan, whole
 from ...tensor import dtypes
 from ...tensor.adding import summed
 from ...tensor.arrays import insert_axes, wrap_axes
+from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 from ..elementwise.value_checks import check_values
 from ..make.conversion import to
@@ -303,8 +304,12 @@ def std_mean(input: Any, dim: Any, correction: Any, keepdim: bool) -> tuple[Any,
 
 
 def _check_weights(weights: Any) -> None:
-    if np.any(np.less(weights, 0)):
-        raise RuntimeError(errors.message("cov()", expected="weights that are not negative", found=str(weights.min())))
+    negative = np.less(weights, 0)
+    if somewhere(negative):
+        found = "others" if is_foreign(weights) else str(weights.min())
+        raise_where(
+            negative, RuntimeError(errors.message("cov()", expected="weights that are not negative", found=found))
+        )
 
 
 def _check_observations(name: str, input: Tensor, kinds: dict[str, tuple[Any, str]]) -> None:

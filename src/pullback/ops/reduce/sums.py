@@ -9,6 +9,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import dims
+from ...kernels.counterparts import folded, scanned
 from ...table.calls import on
 from ...table.checks import Titled
 from ...table.entry import composite, constant, linear, special
@@ -151,7 +152,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     """The sum over `dim` of the elements that are not NaN; the gradient of NaN is 0."""
     _refuse_complex("nansum", input)
     total = _total(input, dim, keepdim, dtype) if dtype is None else None
-    if total is None or np.any(np.isnan(total)):  # NaN elements, or infinities that cancelled
+    if total is None or somewhere(np.isnan(total)):  # NaN elements, or infinities that cancelled
         total = _total(np.where(np.isnan(input), 0, input), dim, keepdim, dtype)
     return total
 
@@ -224,7 +225,7 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:
     axes = wrap_axes(dim, input.ndim)
     if input.dtype.kind in "biu":
         input = input.astype(dtypes.default())
-    best: Any = np.maximum.reduce(np.real(input), axis=axes, keepdims=True, initial=-np.inf)
+    best: Any = folded(np.maximum, np.real(input), axis=axes, keepdims=True, initial=-np.inf)
     best = np.where(np.isfinite(best), best, 0)
     total = np.log(summed(np.exp(input - best), axis=axes, keepdims=keepdim))
     return total + np.reshape(best, np.shape(total))
@@ -251,8 +252,8 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
     dtype = dtype or values.dtype
     wide: Any = dtype if ufunc in (np.maximum, np.minimum) else _RUNNING.get(dtype.char, summing(dtype))
     rows = np.moveaxis(values, axis, 0)
-    if axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
-        return ufunc.accumulate(values, axis=axis, dtype=wide).astype(dtype, copy=False)
+    if type(values) is not np.ndarray or axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
+        return scanned(ufunc, values, axis, wide).astype(dtype, copy=False)
     out = np.empty(values.shape, dtype)
     into = np.moveaxis(out, axis, 0)
     so_far = rows[:1].astype(wide)
@@ -339,7 +340,7 @@ def prod(input: Any, dim: Any, keepdim: bool) -> Any:
 def _holds(ufunc: Any, input: Any, dim: Any, keepdim: bool) -> Any:
     found = input != 0
     if not _is_empty(dim):
-        found = ufunc.reduce(found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
+        found = folded(ufunc, found, axis=wrap_axes(dim, input.ndim), keepdims=keepdim)
     return found.astype(np.uint8) if input.dtype == np.uint8 else found  # as in torch: uint8 was once the bool
 
 

@@ -12,7 +12,7 @@ from ... import errors
 from ...interpreters.batched import looped
 from ...table.entry import composite, joining
 from ...table.samples import A, Differs, S, V
-from ...tensor.arrays import empty_beside, wrap_axis, zeros_beside
+from ...tensor.arrays import as_array, empty_beside, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor, wrap
 from ..make.of_size import zeros
 from .axes import each, to_1d, to_2d, to_3d
@@ -117,7 +117,7 @@ def _concatenated(arrays: Any, axis: Any) -> Tensor:
 
 def constants(arrays: Any) -> list[Tensor]:
     """Tensors unchanged, anything else as a constant tensor."""
-    return [a if isinstance(a, Tensor) else wrap(np.asarray(a)) for a in arrays]
+    return [a if isinstance(a, Tensor) else wrap(as_array(a)) for a in arrays]
 
 
 @composite(method=False, samples=_CAT, refused=_NO_CAT, differs=_EMPTY_LIST)

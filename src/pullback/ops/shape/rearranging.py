@@ -14,7 +14,7 @@ from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
 from ...tensor.adding import summed
-from ...tensor.arrays import copied, own_axis, refuse_size, sizes, wrap_axes, wrap_axis
+from ...tensor.arrays import arange_beside, copied, own_axis, refuse_size, sizes, wrap_axes, wrap_axis
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
@@ -294,7 +294,7 @@ def _repeated(repeats: Any, output_size: Any, n: Any) -> Any:
     if repeats.size and repeats.min() < 0:
         raise RuntimeError("repeats can not be negative")
     size = repeats.size if n is None else n
-    places = np.repeat(np.arange(size, dtype=repeats.dtype if n is None else np.int64), repeats)
+    places = np.repeat(arange_beside(repeats, size, repeats.dtype if n is None else np.int64), repeats)
     if output_size is not None and places.size != output_size:
         raise RuntimeError(
             errors.message("repeat_interleave()", expected=f"output_size {places.size}", found=str(output_size))

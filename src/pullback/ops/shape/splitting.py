@@ -17,8 +17,7 @@ from ... import errors
 from ...table.calls import apply, as_view
 from ...table.entry import composite, method, special, titled
 from ...table.samples import A, S, V
-from ...tensor import dtypes
-from ...tensor.arrays import own_axis, wrap_axis
+from ...tensor.arrays import own_axis, wrap_axis, zeros_beside
 from ...tensor.tensor import Lifted, Tensor
 from .reshape import clone
 from .slices import getitem
@@ -62,8 +61,8 @@ def _filled(g: Any, shapes: list[Any]) -> list[Any]:
     """The cotangents as a list, with zeros for missing ones. (For one piece, `g` is not a list.)"""
     if len(shapes) == 1:
         return [g]
-    dtype = dtypes.to_numpy(next(part for part in g if part is not None).dtype)
-    return [np.zeros(shape, dtype) if part is None else part for part, shape in zip(g, shapes, strict=True)]
+    like = next(part for part in g if part is not None)
+    return [zeros_beside(like, shape) if part is None else part for part, shape in zip(g, shapes, strict=True)]
 
 
 def _split_rule(g: Any, lengths: Any, dim: Any, input_shape: Any) -> Any:

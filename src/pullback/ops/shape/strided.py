@@ -16,18 +16,22 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, moved
+from ...kernels.counterparts import strided_windows
 from ...kernels.positions import add_at
 from ...table.calls import apply, as_view, on
 from ...table.entry import composite, linear, method
 from ...table.samples import A, S
 from ...tensor.adding import summing
-from ...tensor.arrays import sizes, wrap_axis
+from ...tensor.arrays import sizes, wrap_axis, zeros_beside
 from ...tensor.memory import innermost, same_memory
-from ...tensor.protocol import is_payload, on_arrays
+from ...tensor.protocol import is_foreign, is_payload, on_arrays, on_host
 from ...tensor.tensor import Lifted, Tensor
 
 Geometry = tuple[tuple[int, ...], int]
 """The distance, in elements, between neighbours along each axis, and the number of elements before the first."""
+
+
+_OF_MEMORY = on_host("it reads the memory of an array, whatever its elements are")
 
 
 def _memory(a: Any) -> Any:
@@ -95,7 +99,7 @@ def _sum_rule(g: Any, size: Any, stride: Any, offset: Any, geometry: Any) -> Any
 
 
 @linear(method=False, numbers="size stride geometry", input=_sum_rule)
-@on_arrays
+@_OF_MEMORY
 def _as_strided_sum(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry, shape: Any) -> Any:
     """The adjoint of `laid_over`, for an input of `shape`."""
     own, first = geometry
@@ -137,7 +141,7 @@ def _whole_strided(full: Any, size: Any, stride: Any, offset: Any, geometry: Any
         _as_strided_sum, g, size, stride, offset, geometry, tuple(input_shape)
     ),
 )
-@on_arrays
+@_OF_MEMORY
 def laid_over(input: Any, size: Any, stride: Any, offset: int, geometry: Geometry) -> Any:
     memory = _memory(input)
     length = _length(size, stride, offset)
@@ -258,7 +262,7 @@ def _fold_moved(full: Any, dimension: Any, size: Any, step: Any, shape: Any) -> 
 @on_arrays
 def _fold(input: Any, dimension: int, size: int, step: int, shape: Any) -> Any:
     """Add the windows (the last axis) into zeros of `shape`: the adjoint of `unfold`."""
-    out = np.zeros(shape, input.dtype)
+    out = zeros_beside(input, shape)
     target = np.moveaxis(np.atleast_1d(out), wrap_axis(dimension, len(shape)), -1)
     if not shape:
         return input.sum(dtype=input.dtype)
@@ -291,8 +295,12 @@ def _unfold(input: Any, dimension: int, size: int, step: int) -> Any:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not input.ndim:
         return input.reshape(1)[:size]
+    count = (n - size) // step + 1
+    if is_foreign(input):
+        seen = strided_windows(np.moveaxis(input, axis, -1), (size,), (count,), (step,), (1,))
+        return np.moveaxis(seen, -1, axis)
     shape = [*input.shape, size]
-    shape[axis] = (n - size) // step + 1
+    shape[axis] = count
     strides = [*input.strides, input.strides[axis]]
     strides[axis] *= step
     return np.lib.stride_tricks.as_strided(input, shape, strides)

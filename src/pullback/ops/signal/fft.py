@@ -24,7 +24,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample
 from ...tensor import dtypes
-from ...tensor.arrays import own_axis, zeros_beside
+from ...tensor.arrays import beside, own_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
 from ..make.conversion import to
@@ -93,7 +93,7 @@ def _weighted(spectrum: Any, dim: int, n: int, inner: float) -> Any:
     weights[0] = 1
     if n % 2 == 0:
         weights[-1] = 1
-    return np.multiply(spectrum, np.reshape(weights, (-1,) + (1,) * (spectrum.ndim - 1 - dim)))
+    return np.multiply(spectrum, beside(spectrum, np.reshape(weights, (-1,) + (1,) * (spectrum.ndim - 1 - dim))))
 
 
 def _r2c_rule(g: Any, dims: Any, norm: str, input_shape: Any) -> Any:

@@ -47,14 +47,14 @@ def _frames(input: Any, size: int, hop: int) -> Any:
 def _overlap_add(input: Any, hop: int, length: int) -> Any:
     """A signal of `length` with each frame added at its place: the transpose of `_frames`."""
     *lead, count, size = input.shape
-    out = np.zeros((*lead, length), input.dtype)
+    out = zeros_beside(input, (*lead, length))
     pieces = -(-size // hop)
     if count <= pieces:
         for i in range(count):
             out[..., i * hop : i * hop + size] += input[..., i, :]
         return out
     # all first pieces of length hop at once, then all second ones, which lie one piece further on, and so on
-    whole = np.zeros((*lead, count + pieces - 1, hop), input.dtype)
+    whole = zeros_beside(input, (*lead, count + pieces - 1, hop))
     for j in range(pieces):
         piece = input[..., j * hop : (j + 1) * hop]
         whole[..., j : j + count, : piece.shape[-1]] += piece

@@ -17,6 +17,7 @@ from ....ops.elementwise.limits import relu
 from ....ops.make.conversion import to
 from ....table.entry import composite
 from ....table.samples import A, S
+from ....tensor.arrays import beside
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, where_empty
 from ..primitives import resampled
@@ -43,7 +44,7 @@ def _even(n: int, m: int) -> _Axis:
 def _divided(total: Tensor, axes: list[_Axis], divisor: int | None) -> Tensor:
     """Sums, each divided by the number of its elements or by `divisor`."""
     count = functools.reduce(np.multiply.outer, [c for _, c in axes])
-    by: Any = wrap(count.astype(total._data.dtype)) if divisor is None else divisor
+    by: Any = wrap(beside(total, count.astype(total._data.dtype))) if divisor is None else divisor
     if count.size and (divisor is None and (count == count.flat[0]).all()):
         by = int(count.flat[0])
     return total.div(by) if total.is_floating_point() else total.div(by, rounding_mode="trunc")

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from ....kernels.counterparts import contiguous
 from ....kernels.sliding import Ints, Slide, add_windows, pad, windows
 from ....table.calls import on
 from ....table.entry import linear
 from ....table.samples import A, S
+from ....tensor.arrays import zeros_beside
 from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse
@@ -82,7 +84,7 @@ def unfold(input: Any, slide: Any, kernel: Any) -> Any:
     places = slide.places(image, kernel)
     seen = windows(pad(input, slide), slide, kernel, places)
     shape = (*input.shape[:-3], input.shape[-3] * math.prod(kernel), math.prod(places))
-    return np.array(seen, order="C").reshape(shape)
+    return np.copy(seen, order="C").reshape(shape)
 
 
 def _check_fold(
@@ -139,7 +141,7 @@ def fold(input: Any, slide: Any, kernel: Any, image: Any) -> Any:
     """
     places = slide.places(image, kernel)
     channels = input.shape[-2] // math.prod(kernel)
-    padded = np.zeros((*input.shape[:-2], channels, *slide.padded(image)), input.dtype)
+    padded = zeros_beside(input, (*input.shape[:-2], channels, *slide.padded(image)))
     seen = input.reshape(*input.shape[:-2], channels, *kernel, *places)
     add_windows(padded, seen, slide, kernel, places)
-    return np.ascontiguousarray(padded[slide.inside(image)])
+    return contiguous(padded[slide.inside(image)])

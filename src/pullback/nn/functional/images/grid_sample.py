@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from .... import errors
+from ....kernels.counterparts import combine_at
 from ....kernels.sliding import Array, Ints
 from ....ops.elementwise.limits import where
 from ....ops.products.matmul import matmul
 from ....table.calls import on
 from ....table.entry import bilinear, composite
 from ....table.samples import A, S, V
+from ....tensor.arrays import beside, empty_beside, zeros_beside
 from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, tensors, where_empty
@@ -49,7 +51,7 @@ def _batches(*arrays: Array) -> tuple[Ints, list[Array]]:
 def _read(input: Any, index: Any, weight: Any) -> Any:
     """y ``(..., C, l)`` of x ``(..., C, p)`` at positions ``(..., k, l)``, with weights."""
     lead, (x, places, w) = _batches(input, index, weight)
-    y = np.zeros((len(x), x.shape[1], places.shape[2]), input.dtype)
+    y = zeros_beside(input, (len(x), x.shape[1], places.shape[2]))
     for b in range(len(x)):
         for k in range(places.shape[1]):
             part = np.take(x[b], places[b, k], axis=1)
@@ -68,12 +70,12 @@ def _read(input: Any, index: Any, weight: Any) -> Any:
 def _write(input: Any, index: Any, weight: Any, size: Any) -> Any:
     """x, with `size` elements, from y as `input` and the weights."""
     lead, (y, places, w) = _batches(input, index, weight)
-    x = np.zeros((len(y), y.shape[1], size), input.dtype)
+    x = zeros_beside(input, (len(y), y.shape[1], size))
     for b in range(len(y)):
         for k in range(places.shape[1]):
             part = y[b] * w[b, k]
             for c in range(len(part)):  # faster than positions of two axes
-                np.add.at(x[b, c], places[b, k], part[c])
+                combine_at(np.add, x[b, c], places[b, k], part[c])
     return x.reshape(*lead, *x.shape[1:])
 
 
@@ -87,10 +89,10 @@ def _write(input: Any, index: Any, weight: Any, size: Any) -> Any:
 def _compare(input: Any, other: Any, index: Any) -> Any:
     """w, from y as `input` and x as `other`."""
     lead, (y, x, places) = _batches(input, other, index)
-    w = np.empty(places.shape, input.dtype)
+    w = empty_beside(input, places.shape)
     for b in range(len(y)):
         for k in range(places.shape[1]):
-            np.einsum("cl,cl->l", y[b], np.take(x[b], places[b, k], axis=1), out=w[b, k])
+            w[b, k] = np.einsum("cl,cl->l", y[b], np.take(x[b], places[b, k], axis=1))
     return w.reshape(*lead, *w.shape[1:])
 
 
@@ -264,7 +266,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         raise refuse("affine_grid", "a positive size", list(found), error=ValueError)
     if theta._data.shape[0] != found[0]:
         raise refuse("affine_grid", f"theta for each of {found[0]} images", theta._data.shape[0])
-    base = wrap(_base(found[2:], bool(align_corners), theta._data.dtype))
+    base = wrap(beside(theta, _base(found[2:], bool(align_corners), theta._data.dtype)))
     return matmul(base, theta.transpose(1, 2)).reshape(found[0], *found[2:], space)
 
 

@@ -15,7 +15,9 @@ from ....kernels.planes import from_planes
 from ....kernels.sliding import Array, Ints, Slide, offsets, pad, windows
 from ....table.calls import on
 from ....table.entry import special, titled
+from ....table.operands import somewhere
 from ....table.samples import A, Differs, S, V, inf, nan
+from ....tensor.arrays import beside, empty_beside
 from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
@@ -95,7 +97,7 @@ def _lowest(dtype: Any) -> Any:
 
 def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Array, found: Array) -> None:
     """Write the largest element of each window, and its number there: the first of equals, the last NaN."""
-    mask = np.empty(values.shape, bool)
+    mask = empty_beside(values, values.shape, bool)
     for n, (_, index) in enumerate(offsets(slide, kernel, places)):
         seen = padded[index]
         if not n:
@@ -106,9 +108,9 @@ def _largest(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Ar
         np.maximum(values, seen, out=values)
         # the numbers grow, so the last element that was larger has the largest one
         np.maximum(found, np.multiply(mask.view(np.uint8), n, dtype=found.dtype), out=found)
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if values.dtype.kind == "f" and somewhere(np.isnan(values)):
         for n, (_, index) in enumerate(offsets(slide, kernel, places)):
-            found[np.isnan(padded[index])] = n
+            np.copyto(found, n, where=np.isnan(padded[index]))
 
 
 def _largest_of_many(padded: Array, slide: Slide, kernel: Ints, places: Ints, values: Array, found: Array) -> None:
@@ -118,7 +120,7 @@ def _largest_of_many(padded: Array, slide: Slide, kernel: Ints, places: Ints, va
     seen = seen.reshape(planes, *places, math.prod(kernel))
     found[...] = np.argmax(seen, axis=-1)
     values[...] = np.take_along_axis(seen, found[..., None].astype(np.intp), -1)[..., 0]
-    if values.dtype.kind == "f" and np.isnan(values).any():
+    if values.dtype.kind == "f" and somewhere(np.isnan(values)):
         last = seen.shape[-1] - 1 - np.argmax(np.isnan(seen[..., ::-1]), axis=-1)
         np.copyto(found, last, where=np.isnan(values), casting="unsafe")
 
@@ -141,7 +143,7 @@ def _table(slide: Slide, kernel: Ints, image: Ints) -> tuple[Array, Array, Array
 
 def _positions(found: Array, values: Array, slide: Slide, kernel: Ints, image: Ints) -> Array:
     """Flat positions, in an image without its padding, of the elements with these numbers in their windows."""
-    table, start, first = _table(slide, kernel, image)
+    table, start, first = (beside(found, a) for a in _table(slide, kernel, image))
     index = np.take(table, found)
     index += start
     if any(low > 0 for low, _ in slide.padding):
@@ -166,8 +168,8 @@ def _max_pool(input: Any, slide: Any, kernel: Any) -> Any:
     lead, image = input.shape[: input.ndim - space], input.shape[input.ndim - space :]
     places, planes = slide.places(image, kernel), math.prod(lead)
     x = input.reshape(planes, *image)
-    values = np.empty((planes, *places), input.dtype)
-    found = np.empty(values.shape, np.min_scalar_type(math.prod(kernel)))
+    values = empty_beside(input, (planes, *places))
+    found = empty_beside(values, values.shape, np.min_scalar_type(math.prod(kernel)))
     find = _largest if math.prod(places) >= math.prod(kernel) else _largest_of_many
     step = max(1, _BLOCK // max(1, math.prod(places)))
     for start in range(0, planes, step):
@@ -252,7 +254,7 @@ def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
     flat: Any = 0
     for i, r in enumerate(rows):
         r = r.reshape(*r.shape[:-2], -1)
-        flat = flat * image[i] + r.reshape(*r.shape[:-1], *[1] * i, -1, *[1] * (space - 1 - i))
+        flat = flat * image[i] + beside(input, r).reshape(*r.shape[:-1], *[1] * i, -1, *[1] * (space - 1 - i))
     seen = from_planes(input, flat, space)
     values, index = _max_pool.op.forward(seen, Slide(kernel, ((0, 0),) * space, (1,) * space), kernel)
     return values, from_planes(np.broadcast_to(flat, seen.shape), index, space)
@@ -267,7 +269,7 @@ def chosen_windows(input: Array, rows: list[Array]) -> tuple[Array, Array]:
 def _adaptive_max_pool(input: Any, size: Any) -> Any:
     if 0 in size:
         shape = (*input.shape[: input.ndim - len(size)], *size)
-        return np.empty(shape, input.dtype), np.empty(shape, np.int64)
+        return empty_beside(input, shape), empty_beside(input, shape, np.int64)
     rows = []
     for n, m in zip(input.shape[-len(size) :], size, strict=True):
         start, end = adaptive(n, m)

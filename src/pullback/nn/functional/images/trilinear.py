@@ -19,6 +19,7 @@ import numpy as np
 from ....kernels.sliding import Array, Ints, Slide, add_windows, offsets, pad, windows
 from ....table.calls import on
 from ....table.entry import bilinear
+from ....tensor.arrays import empty_beside, zeros_beside
 from ....tensor.protocol import on_arrays
 
 _COLUMNS = 1 << 18  # elements of the columns made at a time
@@ -64,13 +65,13 @@ class _Form(NamedTuple):
         grouped = y[:, block].reshape(self.batch, count, self.groups, each, places)
         return grouped.transpose(0, 2, 3, 1, 4).reshape(self.batch, self.groups, each, count * places)
 
-    def empty_columns(self, block: slice, dtype: Any) -> Array:
+    def empty_columns(self, block: slice, like: Array) -> Array:
         """Memory for the columns of some images; between one row and the next is a gap.
 
         Without a gap, rows of 1024 numbers would all begin in the same few lines of the cache, at half the speed.
         """
         width = (block.stop - block.start) * math.prod(self.places)
-        return np.empty((self.batch, self.groups, self.window, width + _GAP), dtype)[..., :width]
+        return empty_beside(like, (self.batch, self.groups, self.window, width + _GAP))[..., :width]
 
     def columns(self, x: Array) -> Iterator[tuple[slice, Array]]:
         """The columns ``(B, G, window, images * places)`` of x, a few images at a time; the memory is reused."""
@@ -80,7 +81,7 @@ class _Form(NamedTuple):
             seen = windows(pad(x[:, block], self.slide), self.slide, self.kernel, self.places)
             seen = _images_inside(seen, space)
             if buffer is None or buffer.size != seen.size:
-                buffer = self.empty_columns(block, x.dtype)
+                buffer = self.empty_columns(block, x)
             np.copyto(buffer.reshape(seen.shape), seen)
             yield block, buffer
 
@@ -162,7 +163,7 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
     input, weight = _precise(input, weight)
     lead, x, w = _joined_lead(input, weight, space)
     form = geometry.form(len(x), x.shape[1], x.shape[2], w.shape[1], x.shape[3:], w.shape[3:])
-    y = np.empty((form.batch, form.images, form.outputs, *form.places), x.dtype)
+    y = empty_beside(x, (form.batch, form.images, form.outputs, *form.places))
     matrices = form.matrices(w)
     for block, columns in form.columns(x):
         if block.stop - block.start == 1:
@@ -191,15 +192,15 @@ def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
     lead, y, w = _joined_lead(input, weight, space)
     inputs = w.shape[2] * geometry.groups
     form = geometry.form(len(y), y.shape[1], inputs, w.shape[1], image, w.shape[3:])
-    x = np.empty((form.batch, form.images, inputs, *image), y.dtype)
+    x = empty_beside(y, (form.batch, form.images, inputs, *image))
     matrices = np.swapaxes(form.matrices(w), -1, -2)
     alone = form.groups == inputs == form.outputs
     columns = padded = np.empty(0)
     for block in form.blocks():
         maps = form.maps(y, block)
         if columns.shape[-1] != maps.shape[-1]:  # in the first block, and in a smaller last one
-            columns = form.empty_columns(block, y.dtype)
-            padded = np.empty((form.batch, block.stop - block.start, inputs, *form.slide.padded(image)), y.dtype)
+            columns = form.empty_columns(block, y)
+            padded = empty_beside(y, (form.batch, block.stop - block.start, inputs, *form.slide.padded(image)))
         padded.fill(0)
         if alone:
             _spread_alone(padded, y[:, block], w, form)
@@ -232,7 +233,7 @@ def _correlate(input: Any, other: Any, geometry: Any, kernel: Any) -> Any:
     batch = np.broadcast_shapes(input.shape[: input.ndim - space - 2], other.shape[: other.ndim - space - 2])
     x, y = (_flat_lead(a, space, batch) for a in (input, other))
     form = geometry.form(len(x), x.shape[1], x.shape[2], y.shape[2], x.shape[3:], kernel)
-    w = np.zeros((form.batch, form.groups, form.outputs // form.groups, form.window), x.dtype)
+    w = zeros_beside(x, (form.batch, form.groups, form.outputs // form.groups, form.window))
     for block, columns in form.columns(x):
         w += np.matmul(form.maps(y, block), np.swapaxes(columns, -1, -2))
     return w.reshape(*batch, form.outputs, form.inputs // form.groups, *kernel).astype(dtype, copy=False)

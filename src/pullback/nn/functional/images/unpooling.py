@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ....kernels.positions import within
 from ....kernels.sliding import Array, Ints
 from ....ops.make.random import rand
 from ....table.calls import on
 from ....table.entry import linear, special, titled
 from ....table.samples import A, S, V, index
-from ....tensor.protocol import on_arrays
+from ....tensor.arrays import arange_beside, zeros_beside
+from ....tensor.protocol import is_foreign, on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
 from ..primitives import added_into_planes, picked_from_planes
@@ -30,13 +32,15 @@ from .pooling import chosen_windows
 def _max_unpool(input: Any, indices: Any, plane: Any) -> Any:
     """Zeros ``(..., *plane)`` with the elements of `input` at their flat positions."""
     size = math.prod(plane)
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
+    if is_foreign(indices):
+        within(indices, size)
+    elif indices.size and not 0 <= indices.min() <= indices.max() < size:
         raise refuse(
             "max_unpool", f"positions below {size}, the size of {list(plane)}", f"{indices.min()} to {indices.max()}"
         )
     shape = np.broadcast_shapes(input.shape, indices.shape)
     lead, places = shape[: -len(plane)], math.prod(shape[-len(plane) :])
-    out = np.zeros((*lead, size), input.dtype)
+    out = zeros_beside(input, (*lead, size))
     where, values = (np.broadcast_to(a, shape).reshape(*lead, places) for a in (indices, input))
     np.put_along_axis(out, where, values, -1)
     return out.reshape(*lead, *plane)
@@ -134,7 +138,7 @@ def _starts(sample: Array, n: int, m: int, k: int) -> Array:
     """The starts ``(..., m)`` of m windows of k elements on n, with steps that a number from 0 to 1 decides."""
     sample = sample[..., None]
     step = sample.dtype.type((n - k) / (m - 1) if m > 1 else 0)
-    found = np.floor((np.arange(m, dtype=sample.dtype) + sample) * step) - np.floor(sample * step)
+    found = np.floor((arange_beside(sample, m, sample.dtype) + sample) * step) - np.floor(sample * step)
     found[..., m - 1 :] = n - k
     return found.astype(np.int64)
 
@@ -151,7 +155,7 @@ def _fractional_max_pool(input: Any, samples: Any, kernel: Any, size: Any) -> An
     # in two dimensions torch takes the last axis first
     order = (1, 0) if len(kernel) == 2 else tuple(range(len(kernel)))
     rows = [
-        np.broadcast_to(_starts(samples[..., i], n, m, k)[..., None] + np.arange(k), (*lead, m, k))
+        np.broadcast_to(_starts(samples[..., i], n, m, k)[..., None] + arange_beside(samples, k), (*lead, m, k))
         for i, n, m, k in zip(order, image, size, kernel, strict=True)
     ]
     return chosen_windows(input, rows)

@@ -16,13 +16,14 @@ from ....ops.elementwise.limits import where
 from ....ops.elementwise.powers import square
 from ....ops.elementwise.softmax import log_softmax
 from ....ops.elementwise.value_checks import check_values
-from ....ops.make.of_size import arange
 from ....ops.reduce import sums
 from ....ops.reduce.picking import pick
 from ....table.entry import composite
 from ....table.samples import A, Differs, S, V, index, inf
+from ....tensor.arrays import arange_beside
 from ....tensor.modes import LEVELS
-from ....tensor.tensor import Tensor
+from ....tensor.protocol import is_foreign
+from ....tensor.tensor import Tensor, wrap
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
 from ..linear import linear as linear_layer
@@ -72,7 +73,9 @@ def _averaged(losses: Tensor, weight: Tensor | None, target: Tensor, ignored: in
     if reduction != "mean":
         return reduced(losses, reduction)
     total = sums.sum(losses)
-    if weight is None and not LEVELS.n:  # no transform reads the target: the number of elements that count is known
+    if (
+        weight is None and not LEVELS.n and not is_foreign(target._data)
+    ):  # no transform reads the target: the number of elements that count is known
         return total / int(np.count_nonzero(target._data != ignored))
     return total / sums.sum(_factors(weight, target, ignored))
 
@@ -374,7 +377,7 @@ def multi_margin_loss(
         raise refuse(name, "a class index for each row of the input", errors.describe(target))
     rows, classes = input.reshape(-1, n), check_values(check_classes, target.long(), n).reshape(-1, 1)
     short = rectified(margin - pick(rows, 1, classes) + rows)
-    short = where(arange(n) != classes, square(short) if p == 2 else short, 0)
+    short = where(wrap(arange_beside(classes, n)) != classes, square(short) if p == 2 else short, 0)
     losses = sums.sum(short, 1) / n
     if weight is not None:
         losses = losses * pick(weight.detach(), 0, classes.squeeze(1))
@@ -416,7 +419,7 @@ def multilabel_margin_loss(
     rows, target = input.reshape(-1, n), target.reshape(-1, n)
     classes = check_values(check_classes, where(target.eq(-1), 0, target).long(), n)
     valid = np.equal(np.equal(target, -1).cumsum(1), 0)  # up to the first -1
-    mine = (classes.unsqueeze(-1) == arange(n)) & valid.unsqueeze(-1)
+    mine = (classes.unsqueeze(-1) == wrap(arange_beside(classes, n))) & valid.unsqueeze(-1)
     pairs = valid.unsqueeze(-1) & ~mine.any(-2).unsqueeze(-2)
     short = rectified(1 - pick(rows, 1, classes).unsqueeze(-1) + rows.unsqueeze(-2))
     losses = sums.sum(where(pairs, short, 0), (-2, -1)) / n

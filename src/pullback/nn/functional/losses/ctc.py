@@ -22,6 +22,7 @@ from ....table.entry import composite, special
 from ....table.operands import plain
 from ....table.samples import A, Differs, S, V
 from ....tensor.adding import summed
+from ....tensor.arrays import arange_beside, beside
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, tensors
 from .reduction import chosen_reduction, reduced
@@ -44,7 +45,8 @@ def _alphas(logs: Any, skips: Any) -> Any:
     logs: the log probability of the label at each time, for each sequence of the batch, at each place; skips: whether a
     path may reach a place from two places before.
     """
-    alpha = np.where(np.arange(np.shape(logs)[2]) < 2, logs[0], -np.inf)
+    skips = beside(logs, skips)
+    alpha = np.where(arange_beside(logs, np.shape(logs)[2]) < 2, logs[0], -np.inf)
     edge = np.full_like(alpha[:, :1], -np.inf)
     found = [alpha]
     for t in range(1, np.shape(logs)[0]):
@@ -56,7 +58,7 @@ def _alphas(logs: Any, skips: Any) -> Any:
 
 def _log_likelihoods(alphas: Any, times: Array, lengths: Array) -> Any:
     """The log probability of the paths that end, at the last time, at the last label or the blank after it."""
-    rows = np.arange(len(times))
+    times, lengths, rows = (beside(alphas, a) for a in (times, lengths, np.arange(len(times))))
     last = alphas[np.maximum(times - 1, 0), rows]
     label = np.where(lengths > 0, last[rows, np.maximum(2 * lengths - 1, 0)], -np.inf)
     found = _log_sum(last[rows, 2 * lengths], label)
@@ -66,7 +68,8 @@ def _log_likelihoods(alphas: Any, times: Array, lengths: Array) -> Any:
 def _posteriors(logs: Any, skips: Array, times: Array, lengths: Array, zero_infinity: bool) -> Any:
     """The probability of being at each place at each time, given the labels."""
     steps, batch, places = np.shape(logs)
-    t, n, s = np.ogrid[:steps, :batch, :places]
+    skips, times, lengths = (beside(logs, a) for a in (skips, times, lengths))
+    t, n, s = (beside(logs, a) for a in np.ogrid[:steps, :batch, :places])
     # the time and the place of each when both are reversed
     back = (np.maximum(times[:, None] - 1 - t, 0), n, np.maximum(2 * lengths[:, None] - s, 0))
     jump = 2 * lengths[:, None] - s[0] + 2
@@ -219,10 +222,10 @@ def ctc_loss(
     places[:, 1::2] = labels
     skips = np.zeros(places.shape, bool)
     skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
-    at_places = pick(logs, 2, wrap(np.broadcast_to(places, (steps, *places.shape))))
+    at_places = pick(logs, 2, wrap(beside(logs, np.broadcast_to(places, (steps, *places.shape)))))
     losses = _ctc(at_places, skips, times, lengths, zero_infinity)
     if reduction == "mean":
-        return sums.mean(losses / wrap(np.maximum(lengths, 1).astype(logs._data.dtype)))
+        return sums.mean(losses / wrap(beside(logs, np.maximum(lengths, 1).astype(logs._data.dtype))))
     if reduction == "none" and len(shape) == 2:
         return losses.squeeze(0)
     return reduced(losses, reduction)

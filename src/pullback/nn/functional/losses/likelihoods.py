@@ -17,8 +17,10 @@ from ....ops.elementwise.value_checks import check_values
 from ....ops.make.of_size import full_like
 from ....table.calls import on
 from ....table.entry import composite, pointwise
+from ....table.operands import raise_where
 from ....table.samples import A, Differs, S, V, inf, nan
 from ....tensor import dtypes
+from ....tensor.protocol import check_later, is_foreign
 from ....tensor.tensor import Tensor
 from ..activation import logsigmoid
 from ..arguments import floating, refuse, tensors
@@ -28,8 +30,8 @@ from .regression import NO_LOSS, REDUCTIONS, both
 
 
 def _check_variance(var: Any) -> None:
-    if np.any(np.less(var, 0)):
-        raise refuse("gaussian_nll_loss", "var to be at least 0", "a negative one", error=ValueError)
+    error = refuse("gaussian_nll_loss", "var to be at least 0", "a negative one", error=ValueError)
+    raise_where(np.less(var, 0), error)
 
 
 @composite(
@@ -146,7 +148,11 @@ def _bce_rule(g: Any, input: Any, target: Any) -> Any:
 )
 def _bce(input: Any, target: Any) -> Any:
     for argument, value in (("input", input), ("target", target)):
-        if not np.all(np.logical_and(np.greater_equal(value, 0), np.less_equal(value, 1))):
+        inside = np.logical_and(np.greater_equal(value, 0), np.less_equal(value, 1))
+        if is_foreign(value):
+            text = f"binary_cross_entropy(): all elements of {argument} should be between 0 and 1"
+            check_later(np.logical_not(inside), RuntimeError(text))
+        elif not np.all(inside):
             logits = "pass sigmoid(input), or give the logits to binary_cross_entropy_with_logits"
             raise refuse(
                 "binary_cross_entropy",

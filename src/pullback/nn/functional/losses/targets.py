@@ -12,13 +12,15 @@ from ....ops.reduce.picking import unpick
 from ....table.calls import on
 from ....table.entry import linear
 from ....table.op import Op
+from ....table.operands import somewhere
 from ....tensor.arrays import reshaped, taken_along
 from ....tensor.tensor import Tensor
 
 
 def check_classes(found: Any, classes: int, error: type[Exception] = RuntimeError) -> None:
     """Refuse indices if one is not a class."""
-    if not within(found, classes):
+    text = f"Target is out of bounds: expected classes 0 to {classes - 1}."
+    if not within(found, classes, error(text)):
         outside = found[np.logical_or(np.less(found, 0), np.greater_equal(found, classes))]
         raise error(
             f"Target {int(outside[0])} is out of bounds: expected classes 0 to {classes - 1}.\n"
@@ -51,7 +53,7 @@ def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
     """The values of `input` at the classes of the target along `axis`, negated; 0 for ignored targets."""
     counted = np.not_equal(target, ignored)
-    index = target if counted.all() else np.where(counted, target, 0)
+    index = target if not somewhere(~counted) else np.where(counted, target, 0)
     check_classes(index, input.shape[axis], IndexError)
     shape = (*index.shape[:axis], 1, *index.shape[axis:])
     picked = np.negative(taken_along(input, index.reshape(shape), axis)).reshape(index.shape)

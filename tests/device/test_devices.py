@@ -1,0 +1,177 @@
+"""torch's words for devices: where tensors lie, how they get there and back, and what is said if they cannot."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import nn
+from pullback.tensor import protocol
+from pullback.tensor.tensor import wrap
+
+from . import library
+from .fake import DeviceArray
+
+
+@pytest.fixture(autouse=True)
+def _no_check_is_left() -> Iterator[None]:
+    yield
+    protocol._DUE.clear()
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", library)
+
+
+@pytest.mark.usefixtures("gpu")
+class TestThere:
+    def test_the_functions_that_scripts_call_at_their_start(self) -> None:
+        assert pullback.cuda.is_available()
+        assert pullback.cuda.device_count() == 1
+        assert pullback.cuda.current_device() == 0
+        assert pullback.cuda.get_device_name() == "None, in fact"
+        assert pullback.cuda.mem_get_info() == (3 << 30, 8 << 30)
+        assert pullback.cuda.memory_allocated("cuda:0") == 1024
+        pullback.cuda.empty_cache()
+        pullback.cuda.synchronize()
+
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: pullback.zeros(2, device="cuda"),
+            lambda: pullback.tensor([1.0, 2.0], device="cuda:0"),
+            lambda: pullback.randn(2, device=pullback.device("cuda")),
+            lambda: pullback.as_tensor(np.ones(2), device="cuda"),
+            lambda: pullback.ones(2).cuda(),
+            lambda: pullback.ones(2).to("cuda"),
+            lambda: pullback.ones(2).to("cuda", pullback.float64),
+            lambda: pullback.ones(2).to(device="cuda", non_blocking=True),
+            lambda: pullback.ones(2).to(pullback.ones(1, device="cuda")),
+            lambda: pullback.zeros(2, device="cuda").new_ones(2),
+            lambda: pullback.ones_like(pullback.zeros(2, device="cuda")),
+        ],
+    )
+    def test_a_tensor_is_made_or_moved_there(self, make: Any) -> None:
+        t = make()
+        assert type(t._data) is DeviceArray
+        assert t.device == pullback.device("cuda", 0)
+        assert t.to("cuda") is t
+        assert t.cuda() is t
+        assert t.to("cuda:0") is t
+        assert type(t.cpu()._data) is np.ndarray
+        assert t.cpu().device == pullback.device("cpu")
+
+    def test_the_way_there_and_back_is_recorded(self) -> None:
+        x = pullback.tensor([1.0, 2.0], requires_grad=True)
+        y = x.cuda()
+        assert y.grad_fn is not None
+        assert y.grad_fn.name() == "ToCopyBackward0"
+        (y * y).sum().backward()
+        assert type(x.grad._data) is np.ndarray
+        assert x.grad.tolist() == [2.0, 4.0]
+        z = pullback.tensor([3.0], device="cuda", requires_grad=True)
+        (z.cpu() * 2).sum().backward()
+        assert type(z.grad._data) is DeviceArray
+        assert z.grad.tolist() == [2.0]
+
+    def test_a_module_moves_and_comes_back(self) -> None:
+        model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        weight = model[0].weight
+        assert model.to("cuda") is model
+        assert model[0].weight is weight
+        assert {str(t.device) for t in [*model.parameters(), *model.buffers()]} == {"cuda:0"}
+        model(pullback.randn(4, 3, device="cuda")).sum().backward()
+        assert weight.grad.device == weight.device
+        model.cpu()
+        assert {str(t.device) for t in [*model.parameters(), *model.buffers()]} == {"cpu"}
+
+    @pytest.mark.parametrize(
+        "work",
+        [
+            lambda a, b: a + b,
+            lambda a, b: b * a,
+            lambda a, b: a @ b,
+            lambda a, b: pullback.cat([a, b]),
+            lambda a, b: pullback.where(a > 0, a, b),
+            lambda a, b: nn.functional.mse_loss(a, b),
+        ],
+    )
+    def test_mixing_devices_is_refused_in_torchs_words(self, work: Any) -> None:
+        a, b = pullback.ones(2, device="cuda"), pullback.ones(2)
+        with pytest.raises(
+            RuntimeError,
+            match=r"Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+        ):
+            work(a, b)
+        assert (a + pullback.tensor(1.0)).tolist() == [2.0, 2.0], "a number is none of a device"
+
+    def test_numpy_of_a_device_tensor_is_refused_in_torchs_words(self) -> None:
+        with pytest.raises(TypeError, match="can't convert cuda:0 device type tensor to numpy"):
+            pullback.ones(2, device="cuda").numpy()
+
+    def test_dlpack_says_where_it_lies(self) -> None:
+        t = pullback.ones(2, device="cuda")
+        assert t.__dlpack_device__() == (2, 0)
+        assert pullback.ones(2).__dlpack_device__() == (1, 0)
+
+    def test_a_failed_check_is_told_at_synchronize(self) -> None:
+        t = pullback.ones(2, device="cuda")
+        pullback.index_select(t, 0, wrap(DeviceArray(np.array([1, -1]))))
+        with pytest.raises(IndexError, match=r"index_select\(\): an index is out of bounds for a dimension of size 2"):
+            pullback.cuda.synchronize()
+        pullback.cuda.synchronize()
+
+    def test_another_gpu_than_there_is(self) -> None:
+        with pytest.raises(RuntimeError, match="invalid device ordinal"):
+            pullback.ones(2).to("cuda:3")
+
+
+NEED = [
+    lambda: pullback.zeros(2, device="cuda"),
+    lambda: pullback.ones(2).cuda(),
+    lambda: pullback.ones(2).to("cuda:1"),
+    lambda: nn.Linear(2, 2).cuda(),
+    lambda: nn.Linear(2, 2).to("cuda"),
+    lambda: pullback.cuda.synchronize(),
+    lambda: pullback.cuda.mem_get_info(),
+    lambda: pullback.load(io.BytesIO(), map_location="cuda"),
+]
+
+
+class TestNotThere:
+    @pytest.mark.parametrize("work", NEED)
+    def test_without_cupy_it_says_what_to_install(self, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        assert not pullback.cuda.is_available()
+        assert pullback.cuda.device_count() == 0
+        with pytest.raises(RuntimeError, match=r"(?s)found no installation of it.*pip install 'pullback\[gpu12\]'"):
+            work()
+
+    @pytest.mark.parametrize("work", NEED)
+    def test_without_a_gpu_it_says_so(self, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        nothing = SimpleNamespace(__version__="14.0", cuda=SimpleNamespace(is_available=lambda: False))
+        monkeypatch.setitem(sys.modules, "cupy", nothing)
+        assert not pullback.cuda.is_available()
+        with pytest.raises(RuntimeError, match=r"(?s)no CUDA GPUs are available.*nvidia-smi"):
+            work()
+
+    def test_nothing_of_it_is_imported_before_it_is_asked_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        real = builtins.__import__
+
+        def watched(name: str, *args: Any, **kwargs: Any) -> Any:
+            assert not name.startswith("cupy")
+            return real(name, *args, **kwargs)
+
+        monkeypatch.setattr(builtins, "__import__", watched)
+        x = pullback.ones(2, requires_grad=True)
+        nn.Linear(2, 1)(x.to("cpu").cpu()).sum().backward()
+        assert x.device == pullback.device("cpu")
