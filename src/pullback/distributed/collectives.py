@@ -26,8 +26,10 @@ Array = np.ndarray[Any, Any]
 class Work:
     """A collective that has been started: `wait` ends it."""
 
-    def __init__(self, group: Group, request: Any, said: str, end: Callable[[], None] = lambda: None) -> None:
-        self._group, self._request, self._said, self._end = group, request, said, end
+    def __init__(
+        self, group: Group, request: Any, said: str, memory: Any = None, end: Callable[[], None] = lambda: None
+    ) -> None:
+        self._group, self._request, self._said, self._memory, self._end = group, request, said, memory, end
 
     def is_completed(self) -> bool:
         """Whether it has ended; `wait` returns at once then."""
@@ -107,7 +109,12 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
     taken = np.empty_like(given)
     said = found.world.say("all_reduce()")
     request = found.comm.Iallreduce(given, taken, messages.mpi_op(found, op))
-    return Work(found, request, said, lambda: _write(tensor, messages.joined(found, taken, data.dtype, op)))
+    
+
+    def end() -> None:
+        _write(tensor, messages.joined(found, taken, data.dtype, op))
+
+    return Work(found, request, said, (given, taken), end)
 
 
 def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None = None) -> None:
@@ -236,8 +243,9 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) ->
     found = group_of(group)
     data, to = _array("isend()", tensor, written=False), found.rank_in(dst, "isend()")
     _need_other("isend()", found, to, "destination")
-    request, kept = messages.send(found, data, to, tag, "isend()")
-    return Work(found, request, found.world.say(f"isend() to rank {dst}"), lambda: kept and None)
+    given = messages.contiguous(data)  # the work keeps it until it has ended
+    said = found.world.say(f"isend() to rank {dst}")
+    return Work(found, found.comm.Isend(messages.raw(given), to, tag), said, given)
 
 
 def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> Work:
@@ -246,8 +254,9 @@ def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) ->
     data, fro = _array("irecv()", tensor), found.rank_in(src, "irecv()")
     _need_other("irecv()", found, fro, "source")
     into = np.empty(data.shape, data.dtype)
-    request = messages.receive(found, into, fro, tag, "irecv()")
-    return Work(found, request, found.world.say(f"irecv() from rank {src}"), lambda: _write(tensor, into))
+    said = found.world.say(f"irecv() from rank {src}")
+    request = found.comm.Irecv(messages.raw(into), fro, tag)
+    return Work(found, request, said, into, lambda: _write(tensor, into))
 
 
 def send(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> None:

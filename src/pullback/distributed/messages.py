@@ -165,19 +165,6 @@ def all_to_all(group: Group, arrays: Sequence[Array], kinds: Sequence[Any], what
     return found
 
 
-def send(group: Group, array: Array, dst: int, tag: int, what: str) -> Any:
-    """Start to send an array; the request, and the memory that it reads."""
-    given = contiguous(array)
-    group.world.say(what)
-    return group.comm.Isend(raw(given), dst, tag), given
-
-
-def receive(group: Group, into: Array, src: int, tag: int, what: str) -> Any:
-    """Start to receive into a contiguous array; the request."""
-    group.world.say(what)
-    return group.comm.Irecv(raw(into), src, tag)
-
-
 def exchange(group: Group, array: Array, dst: int | None, src: int | None, what: str) -> Array:
     """Send to one rank and receive an array of the same kind from another; zeros where there is no sender."""
     found = np.zeros(array.shape, array.dtype)

@@ -349,8 +349,9 @@ class Moved(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        how, tracked, *_ = inputs
+        how, tracked, _, *tensors = inputs
         ctx.how = how
+        ctx.given = [(t._data.shape, t._data.dtype) for t in tensors]
         ctx.set_materialize_grads(False)
         first = output[0] if how.many else output
         ctx.kinds = [(t._data.shape, t._data.dtype) for t in (output if how.many else (output,))]
@@ -366,7 +367,8 @@ class Moved(Function):
 
     @staticmethod
     def jvp(ctx: Any, how: Any, tracked: Any, token: Any, *tangents: Any) -> Any:
-        return move(ctx.how, *tangents)
+        given = [_zeros(ctx.how, *kind) if t is None else t for t, kind in zip(tangents, ctx.given, strict=True)]
+        return move(ctx.how, *given)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, how: Move, tracked: bool, token: Tensor, *tensors: Tensor) -> Any:
