@@ -11,14 +11,15 @@ the placements of a backward pass follow from those of the forward one, and it i
 
 from __future__ import annotations
 
-import contextlib
+import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from ..autograd.engine import execute
 from ..autograd.structure import Door
 from ..table.levels import Level, mapped
 from ..table.op import Op
@@ -166,6 +167,19 @@ class _Trust(threading.local):
 _TRUST = _Trust()
 
 
+def _in_a_rule() -> bool:
+    """Whether a rule of the library computes in a backward pass, and no code of the user's that the pass has called.
+
+    What a rule has beside the gradient it got from shapes, or saved in the forward pass, where it was checked.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code is not execute.__code__:
+        if frame.f_globals.get("__name__", "").partition(".")[0] not in ("pullback", "numpy"):
+            return False
+        frame = frame.f_back
+    return frame is not None
+
+
 class Placement(Level):
     """The level of the tensors that are placed on one group: below those of all transforms, and always open."""
 
@@ -199,8 +213,9 @@ class Placement(Level):
                     )
                 )
             return data.kind
-        trusted = _TRUST.depth > 0 or (data is None and thread.modes.running_pass is not None)
-        return "" if trusted and not getattr(t, "_requires_grad", False) else VARYING
+        if getattr(t, "_requires_grad", False):
+            return VARYING
+        return "" if _TRUST.depth > 0 or (thread.modes.running_pass is not None and _in_a_rule()) else VARYING
 
     def joined(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """The placement of ``op(*args)``; RuntimeError if none follows."""
@@ -266,7 +281,10 @@ class Placement(Level):
         kind = self.joined(op, args, kwargs)
         levels = {"levels": (*thread.modes.levels, self)}  # so that it is asked for random numbers
         given, named = mapped(self.value, args), {k: mapped(self.value, v) for k, v in kwargs.items()}
-        return self._payloads(within(thread.modes, levels, op.unchecked, *given, **named), kind)
+        found = within(thread.modes, levels, op.unchecked, *given, **named)
+        if kind == PARTIAL and any(t.dtype.numpy.kind not in "fcV" for t in instances((found,), Tensor)):
+            raise self.refused(f"{op.name}()", [kind])  # what is rounded, or compared, does not add up
+        return self._payloads(found, kind)
 
     def _payloads(self, found: Any, kind: str) -> Any:
         if isinstance(found, Tensor):
@@ -289,20 +307,12 @@ class Placement(Level):
             )
         )
 
-    @contextlib.contextmanager
-    def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
+    def inside(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Body:
         operands = [v for v in leaves((args, kwargs)) if isinstance(v, (Tensor, np.ndarray))]
         kinds = {kind for v in operands if (kind := self.kind_of(v))}
         if len(kinds) > 1 or VARYING in kinds:
             raise self.refused(f"{op.name}()", sorted(kinds))
-        before = thread.modes.levels
-        try:
-            _TRUST.depth += 1
-            thread.modes.levels = (*before, self)
-            yield
-        finally:
-            thread.modes.levels = before
-            _TRUST.depth -= 1
+        return _Body(self)
 
     def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
         cls = node._forward_cls
@@ -326,6 +336,21 @@ class Placement(Level):
         raise self.refused("a write in place", [VARYING, REPLICATED])
 
 
+class _Body:
+    """The context of the body of one of the library's own compositions."""
+
+    def __init__(self, level: Placement) -> None:
+        self._level, self._before = level, thread.modes.levels
+
+    def __enter__(self) -> None:
+        _TRUST.depth += 1
+        thread.modes.levels = (*self._before, self._level)
+
+    def __exit__(self, *exc: object) -> None:
+        thread.modes.levels = self._before
+        _TRUST.depth -= 1
+
+
 class _PlacedDoor(Door):
     """The methods of a user's Function of replicated tensors: gradients that went through arrays are replicated."""
 
@@ -345,7 +370,7 @@ class _PlacedDoor(Door):
 def _adds_up(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
     """Whether the sum over the ranks of an operation on partial tensors is the operation on the sums."""
     tensors = list(instances(args, Tensor))
-    numbers = [a for a in (*args, *kwargs.values()) if isinstance(a, (int, float, complex)) and not isinstance(a, bool)]
+    numbers = [a for a in (*args, *kwargs.values()) if isinstance(a, (int, float, complex))]  # True is one, too
     if op.name in _SCALING:
         return len(tensors) == 1 and (op.name == "mul" or isinstance(args[0], Tensor))
     if op.name in _ADDING:

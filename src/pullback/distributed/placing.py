@@ -63,10 +63,15 @@ def varying(x: Tensor, group: Group | None = None) -> Tensor:
 def partial(x: Tensor, group: Group | None = None) -> Tensor:
     """A varying tensor as this rank's part of a sum, which `nn.functional.all_reduce` adds up later.
 
-    Sums of partial tensors, and products with numbers, are partial. RuntimeError: `x` is replicated.
+    Sums of partial tensors, products with numbers, and linear operations of one are partial. RuntimeError: `x` is
+    replicated, or not of floating point or complex numbers.
     """
     if placement(need_tensor("partial()", x)) == PARTIAL:
         return x
+    if x._data.dtype.kind not in "fcV":
+        raise RuntimeError(
+            errors.message("partial()", expected="floating point or complex numbers", found=errors.describe(x))
+        )
     return move(ToParts(placed_on(x, group), "partial()"), x)  # type: ignore[no-any-return]
 
 
