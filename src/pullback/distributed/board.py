@@ -81,10 +81,15 @@ def new_path() -> str:
     return path
 
 
+def shown(name: str) -> str:
+    """The name of a file, from the present folder if it is below that."""
+    return os.path.relpath(name) if name.startswith(os.getcwd()) else name
+
+
 def here() -> str:
     """The place in the user's code that has called, ``file:line``."""
     for frame in user_frames():
         name = frame.f_code.co_filename
         if not name.startswith(_NOT_THE_USERS):
-            return f"{os.path.relpath(name) if name.startswith(os.getcwd()) else name}:{frame.f_lineno}"
+            return f"{shown(name)}:{frame.f_lineno}"
     return "an unknown line"

@@ -45,13 +45,13 @@ def gathered_objects(group: Group, mine: Any, what: str) -> list[Any]:
     length = int(same_everywhere(group, np.array([data.size]), what)[0])
     padded, found = np.zeros(length, np.uint8), np.empty((group.size, length), np.uint8)
     padded[: data.size] = data
-    group.finish(what, lambda: group.comm.Iallgather(padded, found))
+    group.finish(what, lambda: group.control.Iallgather(padded, found))
     return [pickle.loads(row.tobytes()) for row in found]
 
 
 def gathered(group: Group, text: str) -> list[str]:
     """A sentence of each rank."""
-    return gathered_objects(group, text, "the report of a difference")
+    return gathered_objects(group, text, "")
 
 
 def _differ(group: Group, mine: str) -> DistBackendError:

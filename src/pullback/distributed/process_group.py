@@ -76,6 +76,7 @@ class Group:
 
     def __init__(self, world: World, comm: Any, ranks: Sequence[int], timeout: float | None = None) -> None:
         self.world, self.comm, self.ranks = world, comm, tuple(ranks)
+        self.control = None if comm is None else comm.Dup()  # for what ranks tell each other about collectives
         self.rank, self.size = (comm.rank, comm.size) if comm is not None else (0, 1)
         self.timeout = world.timeout if timeout is None else timeout
         self.number = len(world.groups)
@@ -98,9 +99,9 @@ class Group:
         return self.ranks.index(rank)
 
     def finish(self, what: str, start: Callable[[], Any]) -> None:
-        """Start an operation on the communicator, and wait for its end."""
+        """Start an operation on the communicator, and wait for its end. what: what it is; "" for part of another."""
         check_process(self.world)
-        said = self.world.say(what)
+        said = self.world.say(what) if what or self.world.board is None else self.world.board.row(self.world.rank).text
         self.wait(start(), said)
 
     def wait(self, request: Any, said: str) -> None:
@@ -283,6 +284,16 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
         _guard(world)
 
 
+def _raised_at(trace: Any) -> str:
+    """Where the user's code was when an exception came, from its traceback."""
+    at = ""
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("pullback", "numpy", "mpi4py"):
+            at = f" at {boards.shown(trace.tb_frame.f_code.co_filename)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return at
+
+
 def _guard(world: World) -> None:
     """Have the others told when this process ends, however it ends."""
     assert world.board is not None
@@ -293,14 +304,13 @@ def _guard(world: World) -> None:
             before(kind, error, trace)
             return
         last = board.row(rank).text
-        where = traceback.extract_tb(trace)[-1] if trace is not None else None
-        at = f" at {where.filename}:{where.lineno}" if where else ""
+        at = _raised_at(trace)
         board.write(rank, boards.RAISED, f"{kind.__name__}{at}; it was last in {last}")
         text = "".join(traceback.format_exception(kind, error, trace))
-        sys.stderr.write(f"--- rank {rank} of {world.size} has failed; it was last in {last}\n{text}")
+        sys.stderr.write(f"--- rank {rank} of {world.size} has failed{at}; it was last in {last}\n{text}")
         sys.stderr.flush()
         sys.stdout.flush()
-        time.sleep(0.1)  # the launcher reads what was written before it ends all
+        time.sleep(0.2)  # the launcher reads what was written before it ends all
         world.mpi.COMM_WORLD.Abort(1)
 
     def ended() -> None:
@@ -363,7 +373,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     whole = world.groups[0].comm
     if whole is None:
         return Group(world, None, chosen, seconds)
-    world.say("new_group()")
+    world.groups[0].finish("new_group()", whole.Ibarrier)
     member = world.rank in chosen
     comm = whole.Split(0 if member else world.mpi.UNDEFINED, world.rank)
     return Group(world, comm, chosen, seconds) if member else NON_MEMBER
@@ -405,5 +415,5 @@ def same_everywhere(group: Group, values: np.ndarray[Any, Any], what: str) -> np
     if group.comm is None:
         return values
     found = np.empty_like(values)
-    group.finish(what, lambda: group.comm.Iallreduce(values, found, group.world.mpi.MAX))
+    group.finish(what, lambda: group.control.Iallreduce(values, found, group.world.mpi.MAX))
     return found
