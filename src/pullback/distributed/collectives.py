@@ -101,15 +101,13 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
     data = _array("all_reduce()", tensor)
     need_op("all_reduce()", op, data.dtype)
     _agree(found, "all_reduce()", data)
-    if found.comm is None or not data.size:
+    if not async_op or found.comm is None or not data.size:
+        _write(tensor, messages.all_reduce(found, data, op, "all_reduce()"))
         return Work(found, None, "") if async_op else None
-    if not async_op:
-        return _write(tensor, messages.all_reduce(found, data, op, "all_reduce()"))
     given = messages.addable(data)
     taken = np.empty_like(given)
     said = found.world.say("all_reduce()")
     request = found.comm.Iallreduce(given, taken, messages.mpi_op(found, op))
-    
 
     def end() -> None:
         _write(tensor, messages.joined(found, taken, data.dtype, op))

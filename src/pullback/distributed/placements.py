@@ -225,7 +225,7 @@ class Placement(Level):
             return REPLICATED
         if set(found) == {PARTIAL} and len(found) == len(operands) and _adds_up(op, args, kwargs):
             return PARTIAL
-        raise self.refused(f"{op.name}()", found)
+        raise self.refused(f"{_title(op)}()", found)
 
     def refused(self, what: str, kinds: Sequence[str]) -> RuntimeError:
         """The error of an operation on tensors of these placements."""
@@ -283,7 +283,7 @@ class Placement(Level):
         given, named = mapped(self.value, args), {k: mapped(self.value, v) for k, v in kwargs.items()}
         found = within(thread.modes, levels, op.unchecked, *given, **named)
         if kind == PARTIAL and any(t.dtype.numpy.kind not in "fcV" for t in instances((found,), Tensor)):
-            raise self.refused(f"{op.name}()", [kind])  # what is rounded, or compared, does not add up
+            raise self.refused(f"{_title(op)}()", [kind])  # what is rounded, or compared, does not add up
         return self._payloads(found, kind)
 
     def _payloads(self, found: Any, kind: str) -> Any:
@@ -311,7 +311,7 @@ class Placement(Level):
         operands = [v for v in leaves((args, kwargs)) if isinstance(v, (Tensor, np.ndarray))]
         kinds = {kind for v in operands if (kind := self.kind_of(v))}
         if len(kinds) > 1 or VARYING in kinds:
-            raise self.refused(f"{op.name}()", sorted(kinds))
+            raise self.refused(f"{_title(op)}()", sorted(kinds))
         return _Body(self)
 
     def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
@@ -365,6 +365,11 @@ class _PlacedDoor(Door):
         if isinstance(found, Tensor):
             return self._level._marked(found)
         return tuple(map(self._level._marked, found)) if isinstance(found, (tuple, list)) else found
+
+
+def _title(op: Op) -> str:
+    """The name of an operation, as errors show it."""
+    return op.name.lstrip("_")
 
 
 def _adds_up(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
