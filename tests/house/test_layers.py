@@ -46,7 +46,7 @@ LAYERS = [
         "special",
     },
     {"compat", "optim", "serialization", "testing"},
-    {"scipy"},
+    {"scipy", "distributed"},
     {"inspect", "bridge"},
     {"__init__"},
     {"cli", "__main__"},
@@ -55,7 +55,7 @@ LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 HEART = {"tensor", "autograd"}
 
 REQUIRED = {"numpy"}
-OPTIONAL = {"checkpoint_schedules", "scipy", "rich", "matplotlib", "sklearn", "opt_einsum", "ml_dtypes"}
+OPTIONAL = {"checkpoint_schedules", "mpi4py", "scipy", "rich", "matplotlib", "sklearn", "opt_einsum", "ml_dtypes"}
 
 # The libraries that a room is a bridge to, imported at the top of its files; torch and jax nowhere else.
 HOSTS = {"torch": {"bridge.torch"}, "jax": {"bridge.jax"}, "scipy": {"bridge.autograd", "scipy"}}
@@ -78,6 +78,7 @@ LINES_PER_ROOM = {
     "utils": 1500,
     "compat": 1000,
     "cli": 1200,
+    "distributed": 2000,
     "bridge": 3400,
     "testing": 2900,
 }
@@ -85,7 +86,7 @@ LINES_PER_ROOM = {
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and
 # these public modules have the path that torch, or our own command line, gives them.
 PARALLEL = {"nn/functional", "nn/layers"}
-MIRRORED = {"fft.py", "random.py"}
+MIRRORED = {"fft.py", "functional.py", "random.py"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Import = ast.Import | ast.ImportFrom

@@ -5,6 +5,7 @@ collectives in `nn.functional`, so a gradient is never counted once for each ran
 """
 
 from . import nn
+from .borders import halo
 from .collectives import (
     Work,
     all_gather,
@@ -23,7 +24,9 @@ from .collectives import (
     scatter,
     send,
 )
+from .data_parallel import DistributedDataParallel
 from .messages import ReduceOp
+from .norms_over_ranks import clip_grad_norm_
 from .placements import placement
 from .placing import partial, replicate, varying
 from .process_group import (
@@ -40,3 +43,4 @@ from .process_group import (
     is_mpi_available,
     new_group,
 )
+from .sampling import DistributedSampler

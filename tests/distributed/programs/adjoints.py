@@ -82,6 +82,8 @@ CASES = {  # name: the function, the placement and the shape of its argument
     "all_to_all, uneven": (uneven, "varying", (2 * SIZE, 2)),
     "sendrecv in a ring": (ring, "varying", (3,)),
     "sendrecv in a line": (line, "varying", (2, 2)),
+    "halo": (lambda x: dist.halo(x, 1, 2), "varying", (2, 3)),
+    "periodic halo": (lambda x: dist.halo(x, 0, periodic=True), "varying", (2, 3)),
     "transposed memory": (lambda x: F.all_reduce(x.T), "varying", (2, 3)),
 }
 if not DTYPE.is_complex:
