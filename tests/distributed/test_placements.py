@@ -150,7 +150,9 @@ def test_what_keeps_a_tensor_partial_is_linear() -> None:
             if isinstance(found, Exception):
                 continue
             for factor in (0.0, -2.0):
-                scaled = made.replaced(lambda a, f=factor: np.asarray(a * f, a.dtype) if isinstance(a, np.ndarray) else a)
+                scaled = made.replaced(
+                    lambda a, f=factor: np.asarray(a * f, a.dtype) if isinstance(a, np.ndarray) else a
+                )
                 other = attempt(op, scaled, partial)
                 if isinstance(other, Exception):  # where values are looked at, this one cannot be scaled
                     wrong.append(f"{name}{made}: {other}")

@@ -69,7 +69,7 @@ FILES_PER_FOLDER = 15
 LINES_PER_ROOM = {
     "tensor": 2200,
     "autograd": 2600,
-    "table": 2400,
+    "table": 2420,
     "kernels": 900,
     "interpreters": 2600,
     "func": 2300,
@@ -126,7 +126,7 @@ def _room_problems(root: Path) -> list[str]:
         if path.name not in ("__init__.py", "__main__.py"):
             named.setdefault(path.name, []).append(path.relative_to(root).parent.as_posix())
     for name, folders in sorted(named.items()):
-        apart = [f for f in folders if not (name in MIRRORED and f == ".")]
+        apart = [f for f in folders if not (name in MIRRORED and f in (".", "distributed/nn"))]
         rooms = {next((p for p in PARALLEL if f == p or f.startswith(f"{p}/")), f) for f in apart}
         if len(apart) > 1 and not (rooms <= PARALLEL and len(rooms) == len(apart)):
             found.append(f"{PACKAGE}: {name} stands in {' and '.join(sorted(apart))}: a file name means one thing")

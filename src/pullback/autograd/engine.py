@@ -33,10 +33,10 @@ Captures = dict[Node, dict[int, Any]]
 
 
 class Together:
-    """What several processes do before a pass of which they run parts each; `distributed` puts it here.
+    """What several processes do before a pass that each runs its part in; `distributed` puts it here.
 
-    meet: called with the roots, the nodes to go towards, whether the pass is taped and whether nodes keep what they saved;
-    returns the first two.
+    meet: called with the roots, the nodes to go towards, whether the pass is taped, and whether nodes keep what they
+    saved; returns the first two.
     """
 
     meet: ClassVar[Callable[[Any, Any, bool, bool], tuple[Any, Any]] | None] = None

@@ -90,7 +90,10 @@ def _followed(process: subprocess.Popen[str], board: Board, ranks: int) -> int:
     failed = [r for r in range(ranks) if rows[r].state == boards.RAISED]
     for r in dead[:1]:
         if rows[r].state in (boards.RUNNING, boards.WAITING) and not failed:
-            print(f"--- rank {r} of {ranks} (process {rows[r].pid}) has died; it was last in {rows[r].text}", file=sys.stderr)
+            print(
+                f"--- rank {r} of {ranks} (process {rows[r].pid}) has died; it was last in {rows[r].text}",
+                file=sys.stderr,
+            )
             status = status or 1
     for r in sorted(said, key=lambda r: (r not in failed, r)):
         print("".join(said[r]), end="", file=sys.stderr)

@@ -61,6 +61,8 @@ PUBLIC = [
     "bridge.torch",
     "compile",
     "cuda",
+    "distributed",
+    "distributed.nn.functional",
     "fft",
     "func",
     "func.sparse",

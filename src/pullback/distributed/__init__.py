@@ -5,7 +5,6 @@ collectives in `nn.functional`, so a gradient is never counted once for each ran
 """
 
 from . import nn
-from .borders import halo
 from .collectives import (
     Work,
     all_gather,
@@ -44,3 +43,45 @@ from .process_group import (
     new_group,
 )
 from .sampling import DistributedSampler
+from .split_grids import halo
+
+__all__ = [
+    "DistBackendError",
+    "DistError",
+    "DistributedDataParallel",
+    "DistributedSampler",
+    "ReduceOp",
+    "Work",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_object",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "broadcast_object_list",
+    "check",
+    "clip_grad_norm_",
+    "destroy_process_group",
+    "gather",
+    "get_backend",
+    "get_rank",
+    "get_world_size",
+    "halo",
+    "init_process_group",
+    "irecv",
+    "is_initialized",
+    "is_mpi_available",
+    "isend",
+    "new_group",
+    "nn",
+    "partial",
+    "placement",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "replicate",
+    "scatter",
+    "send",
+    "varying",
+]

@@ -36,9 +36,9 @@ class Row(NamedTuple):
         """Whether its process runs, as far as can be seen."""
         if self.state == b"\0":
             return True
-        with contextlib.suppress(OSError):
-            with open(f"/proc/{self.pid}/stat") as found:  # a dead one whose parent has not noticed is a zombie
-                return found.read().rpartition(")")[2].split()[0] not in "ZX"
+        with contextlib.suppress(OSError), open(f"/proc/{self.pid}/stat") as found:
+            # a dead one whose parent has not noticed is a zombie
+            return found.read().rpartition(")")[2].split()[0] not in "ZX"
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:

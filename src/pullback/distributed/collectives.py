@@ -78,12 +78,16 @@ def _alike(what: str, tensors: Any, group: Group, like: Array | None = None) -> 
         raise TypeError(errors.message(what, expected="a list of tensors", found=errors.describe(tensors)))
     found = [_array(what, t) for t in tensors]
     if len(found) != group.size:
-        raise ValueError(errors.message(what, expected=f"a tensor for each of {group.size} ranks", found=f"{len(found)}"))
+        raise ValueError(
+            errors.message(what, expected=f"a tensor for each of {group.size} ranks", found=f"{len(found)}")
+        )
     for a in found:
         first = found[0] if like is None else like
         if a.dtype != first.dtype or (like is not None and a.shape != like.shape):
             raise ValueError(
-                errors.message(what, expected=f"tensors of {first.dtype}{list(first.shape)}", found=f"{a.dtype}{list(a.shape)}")
+                errors.message(
+                    what, expected=f"tensors of {first.dtype}{list(first.shape)}", found=f"{a.dtype}{list(a.shape)}"
+                )
             )
     return found
 
@@ -232,8 +236,8 @@ def all_to_all(
                         )
                     )
     parts = messages.all_to_all(found, given, [(a.shape, a.dtype) for a in taken], "all_to_all()")
-    for t, a in zip(output_tensor_list, parts, strict=True):
-        _write(t, a)
+    for t, part in zip(output_tensor_list, parts, strict=True):
+        _write(t, part)
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> Work:
@@ -271,7 +275,9 @@ def recv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> 
 def _need_other(what: str, group: Group, rank: int, name: str) -> None:
     if rank == group.rank:
         raise ValueError(
-            errors.message(f"{what}: Invalid {name} rank: {name} rank should not be the same as the rank of this process")
+            errors.message(
+                f"{what}: Invalid {name} rank: {name} rank should not be the same as the rank of this process"
+            )
         )
 
 

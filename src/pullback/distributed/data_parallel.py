@@ -1,7 +1,7 @@
 """`DistributedDataParallel`: one network on every rank, each with its own part of a batch, and gradients of the whole.
 
-Parameters lie in buckets. A hook on each parameter counts the gradients that have come; as soon as a bucket is full, the
-sum over the ranks is started, while backward goes on. When the pass ends, the means are written into ``.grad``.
+Parameters lie in buckets. A hook on each parameter counts the gradients that have come; as soon as a bucket is full,
+the sum over the ranks is started, while backward goes on. When the pass ends, the means are written into ``.grad``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from ..tensor.tensor import Tensor, wrap
 from . import messages
 from .meeting import compare
 from .process_group import Group, group_of
+
+__all__ = ["DistributedDataParallel"]
 
 _MB = 1 << 20
 
@@ -77,12 +79,14 @@ class DistributedDataParallel(Module):
     ) -> None:
         super().__init__()
         if not isinstance(module, Module):
-            raise TypeError(errors.message("DistributedDataParallel", expected="a Module", found=errors.describe(module)))
+            raise TypeError(
+                errors.message("DistributedDataParallel", expected="a Module", found=errors.describe(module))
+            )
         params = [p for p in module.parameters() if p.requires_grad]
         if not params:
             raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a gradient.\n"
-                "  What to do: use the module itself."
+                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+                "gradient.\n  What to do: use the module itself."
             )
         group = group_of(process_group)
         held = [*module.parameters(), *module.buffers()]

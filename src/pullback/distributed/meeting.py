@@ -60,9 +60,8 @@ def _differ(group: Group, mine: str) -> DistBackendError:
     return DistBackendError(
         "the ranks call different collectives, or with different tensors:\n"
         + "".join(lines)
-        + "  What to do: have every rank of the group call the same collectives in the same order, with the same shapes "
-        "and dtypes"
-        + "; no branch may depend on the rank where one stands."
+        + "  What to do: have every rank of the group call the same collectives in the same order, with the same "
+        "shapes and dtypes; no branch may depend on the rank where one stands."
     )
 
 
@@ -130,10 +129,10 @@ def meet(
     reached, first = _spread(group, nodes, own, entries)
     added = [
         ((nodes[i], 0, entries[i].shape, entries[i].dtype), np.zeros(entries[i].shape, entries[i].dtype))
-        for i in np.flatnonzero(reached & ~first)
+        for i in map(int, np.flatnonzero(reached & ~first))
     ]
     if towards is not None:
-        towards = towards | {nodes[i] for i in np.flatnonzero(reached)}
+        towards = towards | {nodes[i] for i in map(int, np.flatnonzero(reached))}
     alive = same_everywhere(group, np.array([node is not None for node in nodes], np.int64), "backward()")
     done = [i for i in range(count) if not alive[i] or (reached[i] and not keep)]
     _close(ledgers, done)
@@ -154,8 +153,9 @@ def _spread(
     first = reached = np.array([node in own for node in nodes])
     while True:
         union = same_everywhere(group, reached.astype(np.int64), "backward()") > 0
-        lost = [i for i in np.flatnonzero(union) if nodes[i] is None]
-        more = set(reachable(nodes[i] for i in np.flatnonzero(union) if nodes[i] is not None))
+        wanted = [int(i) for i in np.flatnonzero(union)]
+        lost = [i for i in wanted if nodes[i] is None]
+        more = set(reachable(nodes[i] for i in wanted if nodes[i] is not None))
         grown = union | np.array([node in more for node in nodes])
         state = np.array([bool((grown != reached).any()), (lost[0] + 1) if lost else 0])
         found = same_everywhere(group, state, "backward()")
@@ -188,16 +188,19 @@ def need_same_values(group: Group, array: np.ndarray[Any, Any], what: str) -> No
     """RuntimeError on every rank unless all hold the same bytes."""
     if group.comm is None:
         return
-    mark = zlib.crc32(f"{array.dtype}{array.shape}".encode(), zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data))
+    mark = zlib.crc32(
+        f"{array.dtype}{array.shape}".encode(), zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data)
+    )
     found = same_everywhere(group, np.array([mark, -mark]), what)
     if found[0] != -found[1]:
         flat = array.ravel()
-        shown = f"{array.dtype}{list(array.shape)} {np.array2string(flat[:4], precision=6)}{' ...' if flat.size > 4 else ''}"
+        more = " ..." if flat.size > 4 else ""
+        shown = f"{array.dtype}{list(array.shape)} {np.array2string(flat[:4], precision=6)}{more}"
         lines = zip(group.ranks, gathered(group, shown), strict=True)
         raise RuntimeError(
             errors.message(
                 f"{what} at {here()}: the ranks hold different values\n"
                 + "\n".join(f"    rank {rank}: {said}" for rank, said in lines),
-                do="distributed.nn.functional.broadcast(x, 0) for the values of one rank, or all_reduce(x, op=ReduceOp.AVG)",
+                do="broadcast(x, 0) of distributed.nn.functional for the values of one rank, or its all_reduce(x, AVG)",
             )
         )

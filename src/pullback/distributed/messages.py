@@ -1,7 +1,7 @@
 """Collectives on arrays: what MPI does, for any dtype and layout, with a time limit. No tensor, no gradient.
 
-Everything is sent as contiguous memory. Numbers that MPI cannot add (float16, bfloat16) are added in float32. In a group
-of one process every function is the identity.
+Everything is sent as contiguous memory. Numbers that MPI cannot add (float16, bfloat16) are added in float32. In a
+group of one process every function is the identity.
 """
 
 from __future__ import annotations
@@ -33,18 +33,26 @@ _NAMES = {"SUM": "SUM", "AVG": "SUM", "PRODUCT": "PROD", "MIN": "MIN", "MAX": "M
 def need_op(what: str, op: Any, dtype: np.dtype[Any]) -> None:
     """Refuse a `ReduceOp` that does not exist, or that the dtype has not."""
     if op not in _NAMES:
-        raise ValueError(errors.message(f"{what}: op", expected="ReduceOp." + ", ReduceOp.".join(_NAMES), found=repr(op)))
+        raise ValueError(
+            errors.message(f"{what}: op", expected="ReduceOp." + ", ReduceOp.".join(_NAMES), found=repr(op))
+        )
     if dtype.kind == "c" and op in ("MIN", "MAX"):
         raise ValueError(
-            errors.message(f"{what}: all_reduce does not support {op} on complex tensors", do="reduce abs(), or the parts")
+            errors.message(
+                f"{what}: all_reduce does not support {op} on complex tensors", do="reduce abs(), or the parts"
+            )
         )
     if op == "AVG" and dtype.kind not in "fcV":
         raise RuntimeError(
-            errors.message(f"{what}: AVG of {dtype}", expected="a floating point or complex dtype", do="convert it first")
+            errors.message(
+                f"{what}: AVG of {dtype}", expected="a floating point or complex dtype", do="convert it first"
+            )
         )
     if dtype.kind == "b" and op in ("SUM", "PRODUCT"):
         raise RuntimeError(
-            errors.message(f"{what}: {op} of bool", expected="numbers, or MAX (any) and MIN (all)", do="convert it: t.int()")
+            errors.message(
+                f"{what}: {op} of bool", expected="numbers, or MAX (any) and MIN (all)", do="convert it: t.int()"
+            )
         )
 
 
@@ -155,9 +163,7 @@ def all_to_all(group: Group, arrays: Sequence[Array], kinds: Sequence[Any], what
     taken = np.empty(sum(a.nbytes for a in found), np.uint8)
     sizes, lengths = [a.nbytes for a in arrays], [a.nbytes for a in found]
     byte = group.world.mpi.BYTE
-    group.finish(
-        what, lambda: group.comm.Ialltoallv([given, sizes, None, byte], [taken, lengths, None, byte])
-    )
+    group.finish(what, lambda: group.comm.Ialltoallv([given, sizes, None, byte], [taken, lengths, None, byte]))
     start = 0
     for a in found:
         raw(a)[...] = taken[start : start + a.nbytes]

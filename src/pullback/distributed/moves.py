@@ -292,10 +292,11 @@ def move(how: Move, *tensors: Tensor) -> Any:
 
 def _transforms(tensors: Sequence[Tensor]) -> list[str]:
     """The titles of the transforms that tensors belong to, the innermost last."""
-    found = []
+    found: list[str] = []
     while (level := highest(tensors)) is not None and level.number:
         found.append(level.title)
-        tensors = [t._data.inside if isinstance(t, Lifted) and t._data.level is level else t for t in tensors]  # type: ignore[misc]
+        held = [t._data.inside if isinstance(t, Lifted) and t._data.level is level else t for t in tensors]
+        tensors = [t for t in held if t is not None]
     return found
 
 
@@ -325,7 +326,9 @@ def _array(how: Move, t: Tensor) -> Array:
         data = data.value._data
     if not isinstance(data, np.ndarray):
         raise TypeError(
-            errors.message(f"{how.name}: a {type(data).__name__} cannot be sent", expected="a tensor that holds an array")
+            errors.message(
+                f"{how.name}: a {type(data).__name__} cannot be sent", expected="a tensor that holds an array"
+            )
         )
     return data
 

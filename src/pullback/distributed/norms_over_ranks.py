@@ -19,7 +19,7 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale gradients so that the norm of all of them, on all ranks together, is at most `max_norm`; the norm before.
 
-    For parameters of which each rank has others. Where every rank has the same gradients, as with
+    For parameters that are others on each rank. Where every rank has the same gradients, as with
     `DistributedDataParallel`, `nn.utils.clip_grad_norm_` is the one to use: here they would count once for each rank.
     norm_type: the order p of ``sum(|g|^p)^(1/p)``, at least 1 or infinity.
     """

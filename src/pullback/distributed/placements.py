@@ -1,7 +1,7 @@
 """Placements: what a tensor means to the ranks together, carried through every operation.
 
-A plain tensor is *varying*: each rank has its own. A *replicated* tensor is one value that every rank holds; a *partial*
-one is the sum of what the ranks hold. These two are tensors of a level, as those of a transform are: `Placement` is a
+A plain tensor is *varying*: each rank has its own. A *replicated* tensor is one value that every rank holds; a
+*partial* one is the sum of what the ranks hold. These two are tensors of a level, as those of a transform are: `Placement` is a
 level below all others, so no operation, rule, Function or transform computes with them without asking it. It computes
 on the tensors inside, and gives the result the placement that follows. Where none follows it refuses, and says why.
 
@@ -120,7 +120,7 @@ class Placed(LevelPayload):
         if self.kind == PARTIAL:
             raise RuntimeError(
                 errors.message(
-                    "a look at the values of a partial tensor, of which this rank holds a part",
+                    "a look at the values of a partial tensor: this rank holds a part alone",
                     do="sum it first: distributed.nn.functional.all_reduce(x)",
                 )
             )
@@ -238,7 +238,9 @@ class Placement(Level):
                 "distributed.replicate(x) of the other if it is the same on every rank"
             )
         met = "tensors that are" if len(set(kinds)) > 1 else "a tensor that is"
-        return RuntimeError(errors.message(f"{what} at {here()}: {met} {meant}, from which no placement follows", do=do))
+        return RuntimeError(
+            errors.message(f"{what} at {here()}: {met} {meant}, from which no placement follows", do=do)
+        )
 
     def need_replicated(self, g: Any, what: str) -> None:
         """Refuse what is not replicated on this group."""
@@ -340,15 +342,24 @@ class _Body:
     """The context of the body of one of the library's own compositions."""
 
     def __init__(self, level: Placement) -> None:
-        self._level, self._before = level, thread.modes.levels
+        self._level, self._before, self._depth = level, thread.modes.levels, _TRUST.depth
 
     def __enter__(self) -> None:
-        _TRUST.depth += 1
-        thread.modes.levels = (*self._before, self._level)
+        try:
+            _TRUST.depth = self._depth + 1
+            thread.modes.levels = (*self._before, self._level)
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *exc: object) -> None:
-        thread.modes.levels = self._before
-        _TRUST.depth -= 1
+        try:
+            self._put_back()
+        finally:
+            self._put_back()  # all of it, where an interrupt came
+
+    def _put_back(self) -> None:
+        thread.modes.levels, _TRUST.depth = self._before, self._depth
 
 
 class _PlacedDoor(Door):
@@ -387,7 +398,7 @@ def level_of(group: Group) -> Placement:
     """The level of a group's tensors, made when first needed: until then no operation looks for it."""
     if group.level is None:
         group.level = Placement(group)
-    return group.level  # type: ignore[no-any-return]
+    return group.level
 
 
 def placement(x: Tensor) -> str:
@@ -414,5 +425,5 @@ def is_placed(x: Any) -> bool:
 def placed_on(x: Tensor, group: Group | None) -> Group:
     """The group of a tensor: that it is placed on, or the given one."""
     if is_placed(x) and group is None:
-        return x._data.level.group  # type: ignore[no-any-return]
+        return x._data.level.group
     return group_of(group)

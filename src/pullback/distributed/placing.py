@@ -57,7 +57,7 @@ def varying(x: Tensor, group: Group | None = None) -> Tensor:
     """
     if placement(need_tensor("varying()", x)) == VARYING:
         return x
-    return move(Vary(placed_on(x, group), "varying()"), x)  # type: ignore[no-any-return]
+    return move(Vary(placed_on(x, group), "varying()"), x)
 
 
 def partial(x: Tensor, group: Group | None = None) -> Tensor:
@@ -72,7 +72,4 @@ def partial(x: Tensor, group: Group | None = None) -> Tensor:
         raise RuntimeError(
             errors.message("partial()", expected="floating point or complex numbers", found=errors.describe(x))
         )
-    return move(ToParts(placed_on(x, group), "partial()"), x)  # type: ignore[no-any-return]
-
-
-
+    return move(ToParts(placed_on(x, group), "partial()"), x)

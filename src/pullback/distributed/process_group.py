@@ -1,7 +1,7 @@
 """Processes and their groups, under the names of `torch.distributed`: MPI by mpi4py, or one process without it.
 
-A `Group` is a set of ranks with a communicator of its own. It starts operations without blocking and waits for them with
-a limit: a rank that waits longer says what it and the others wait for, and where, and raises.
+A `Group` is a set of ranks with a communicator of its own. It starts operations without blocking and waits for them
+with a limit: a rank that waits longer says what it and the others wait for, and where, and raises.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class World:
 
     def __init__(self, mpi: Any, comm: Any, timeout: float) -> None:
         self.mpi, self.timeout, self.pid = mpi, timeout, os.getpid()
-        self.rank, self.size = (comm.rank, comm.size) if comm is not None else (0, 1)
+        self.rank: int = 0 if comm is None else comm.rank
+        self.size: int = 1 if comm is None else comm.size
         self.board = None if comm is None else _common_board(comm)
         self.checking = False
         self.groups: list[Group] = []
@@ -76,8 +77,9 @@ class Group:
 
     def __init__(self, world: World, comm: Any, ranks: Sequence[int], timeout: float | None = None) -> None:
         self.world, self.comm, self.ranks = world, comm, tuple(ranks)
-        self.control = None if comm is None else comm.Dup()  # for what ranks tell each other about collectives
-        self.rank, self.size = (comm.rank, comm.size) if comm is not None else (0, 1)
+        self.control: Any = None if comm is None else comm.Dup()  # for what ranks tell each other about collectives
+        self.rank: int = 0 if comm is None else comm.rank
+        self.size: int = 1 if comm is None else comm.size
         self.timeout = world.timeout if timeout is None else timeout
         self.number = len(world.groups)
         self.level: Any = None  # of the tensors that are placed on it
@@ -153,8 +155,8 @@ class Group:
             + (
                 "mend what ended that rank."
                 if gone
-                else "have every rank reach the same collectives in the same order (distributed.check() finds the first "
-                "difference), or give init_process_group a longer timeout=."
+                else "have every rank reach the same collectives in the same order (distributed.check() finds the "
+                "first difference), or give init_process_group a longer timeout=."
             )
         )
 
@@ -256,7 +258,7 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
     seconds = _seconds(timeout)
     started = max([int(found) for name in STARTED_BY if (found := os.environ.get(name, "")).isdigit()], default=0)
     try:
-        mpi = _mpi() if started else None
+        mpi: Any = _mpi() if started else None
     except Exception as error:  # ImportError without mpi4py, RuntimeError without an MPI library
         if started > 1:
             raise RuntimeError(
@@ -270,8 +272,8 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
     if comm is not None and comm.size != started and comm.size == 1 and started > 1:
         raise RuntimeError(
             errors.message(
-                f"init_process_group(): {started} processes were started, but each sees itself alone: mpiexec is not of "
-                f"the MPI library that mpi4py uses ({mpi.Get_library_version().splitlines()[0].strip()})",
+                f"init_process_group(): {started} processes were started, but each sees itself alone: mpiexec is not "
+                f"of the MPI library that mpi4py uses ({mpi.Get_library_version().splitlines()[0].strip()})",
                 do="start by `pullback run -n N`, which takes the mpiexec of this environment",
             )
         )
@@ -400,7 +402,7 @@ ENDINGS: list[Callable[[], None]] = []
 
 
 def destroy_process_group() -> None:
-    """End: afterwards `init_process_group` may be called again. Tensors that are placed can no longer be computed with."""
+    """End. Tensors that are placed can no longer be computed with; `init_process_group` may be called again."""
     world = the_world()
     for group in world.groups:
         if group.level is not None:

@@ -11,6 +11,8 @@ from ..ops.make.random import Generator, randperm
 from ..utils.samplers import Sampler
 from .process_group import get_rank, get_world_size
 
+__all__ = ["DistributedSampler"]
+
 
 class DistributedSampler(Sampler[int]):
     """Every n-th index of a data set, from the rank's own on, in an order that is the same on all n ranks.
@@ -37,9 +39,7 @@ class DistributedSampler(Sampler[int]):
         self.rank = get_rank() if rank is None else rank
         if not 0 <= self.rank < self.num_replicas:
             raise ValueError(
-                errors.message(
-                    f"Invalid rank {self.rank}, rank should be in the interval [0, {self.num_replicas - 1}]"
-                )
+                errors.message(f"Invalid rank {self.rank}, rank should be in the interval [0, {self.num_replicas - 1}]")
             )
         self.dataset, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, shuffle, seed, drop_last, 0
         part = len(dataset) / self.num_replicas

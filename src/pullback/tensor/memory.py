@@ -309,7 +309,7 @@ class LevelPayload:
         raise NotImplementedError
 
     def check_gradient(self, t: Tensor, g: Any) -> None:
-        """Refuse `g` as the gradient of `t`, one of which has this payload, if it cannot be meant."""
+        """Refuse `g` as the gradient of `t`, if it cannot be meant. One of the two has this payload."""
         if self.inside is not None and isinstance(self.inside._data, LevelPayload):
             self.inside._data.check_gradient(t, g)
 

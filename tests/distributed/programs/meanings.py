@@ -28,7 +28,7 @@ def refused(said, call, *args):
         raise AssertionError(f"not refused: {said}")
 
 
-# the loss of all ranks, of which each calls backward: not n times too large
+# the loss of all ranks, on each of them: its gradient is not n times too large
 x = pullback.full((3,), RANK + 1.0, dtype=pullback.float64, requires_grad=True)
 loss = F.all_reduce((x * x).sum())
 loss.backward()

@@ -1,16 +1,16 @@
-"""`DistributedDataParallel` against the whole batch on one process; a heat equation on a split grid against a whole one."""
+"""`DistributedDataParallel` against the whole batch on one process; a heat equation on a split grid too."""
 
 import sys
 
 import numpy as np
+from pullback.nn.parallel import DistributedDataParallel
+from pullback.utils.data.distributed import DistributedSampler
 
 import pullback
 import pullback.distributed as dist
 import pullback.distributed.nn.functional as F
 from pullback import nn
-from pullback.nn.parallel import DistributedDataParallel
 from pullback.utils.data import DataLoader, TensorDataset
-from pullback.utils.data.distributed import DistributedSampler
 
 dist.init_process_group(timeout=60)
 RANK, SIZE = dist.get_rank(), dist.get_world_size()

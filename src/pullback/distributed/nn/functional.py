@@ -1,4 +1,4 @@
-"""Differentiable collectives, at torch's path: each returns new tensors, and has derivatives of every order in both modes.
+"""Differentiable collectives, at torch's path: each returns new tensors, and has all derivatives in both modes.
 
 Every rank of the group calls them, with tensors of one dtype and shape. What they take and give, and so what their
 gradients are, follows from the placements of tensors:
@@ -25,8 +25,8 @@ from ... import errors
 from ...ops import NAMES
 from ...tensor.tensor import Tensor, need_tensor
 from .. import moves
-from ..messages import ReduceOp, need_op
 from ..meeting import gathered_objects
+from ..messages import ReduceOp, need_op
 from ..moves import move
 from ..placements import PARTIAL, placed_on, placement
 from ..process_group import Group, group_of
@@ -60,19 +60,19 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
         return total / found.size if op == ReduceOp.AVG else total
     name = {ReduceOp.PRODUCT: "prod", ReduceOp.MAX: "amax", ReduceOp.MIN: "amin"}[op]
     parts = move(moves.AllGather(found, f"all_reduce({op})"), tensor)
-    return NAMES[""][name](NAMES[""]["stack"](parts), 0)  # type: ignore[no-any-return]
+    return NAMES[""][name](NAMES[""]["stack"](parts), 0)
 
 
 def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> Tensor:
     """The tensor of rank `src`, replicated. tensor: varying, of the same shape on every rank."""
     found = placed_on(need_tensor("broadcast()", tensor), group)
-    return move(moves.Broadcast(found, "broadcast()", found.rank_in(src, "broadcast()")), tensor)  # type: ignore[no-any-return]
+    return move(moves.Broadcast(found, "broadcast()", found.rank_in(src, "broadcast()")), tensor)
 
 
 def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]:
     """The tensors of all ranks, in their order, each replicated."""
     found = placed_on(need_tensor("all_gather()", tensor), group)
-    return move(moves.AllGather(found, "all_gather()"), tensor)  # type: ignore[no-any-return]
+    return move(moves.AllGather(found, "all_gather()"), tensor)
 
 
 def all_gather_into_tensor(tensor: Tensor, group: Group | None = None) -> Tensor:
@@ -80,7 +80,7 @@ def all_gather_into_tensor(tensor: Tensor, group: Group | None = None) -> Tensor
     need_tensor("all_gather_into_tensor()", tensor)
     if not tensor.ndim:
         raise RuntimeError(errors.message("all_gather_into_tensor()", expected="an axis", found="a 0-d tensor"))
-    return NAMES[""]["cat"](all_gather(tensor, group))  # type: ignore[no-any-return]
+    return NAMES[""]["cat"](all_gather(tensor, group))
 
 
 def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None = None) -> Tensor:
@@ -98,14 +98,14 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None
 def gather(tensor: Tensor, dst: int = 0, group: Group | None = None) -> tuple[Tensor, ...]:
     """The tensors of all ranks, in their order, on rank `dst`; zeros on the others. tensor, results: varying."""
     found = placed_on(need_tensor("gather()", tensor), group)
-    return move(moves.Gather(found, "gather()", found.rank_in(dst, "gather()")), tensor)  # type: ignore[no-any-return]
+    return move(moves.Gather(found, "gather()", found.rank_in(dst, "gather()")), tensor)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Group | None = None) -> Tensor:
-    """The tensor that rank `src` has for this rank. tensors: one for each rank, of one shape, on every rank; varying."""
+    """The tensor that rank `src` has for this rank. tensors: one for each rank, of one shape; varying."""
     found = group_of(group)
     given = _one_for_each("scatter()", tensors, found, alike=True)
-    return move(moves.Scatter(found, "scatter()", found.rank_in(src, "scatter()")), *given)  # type: ignore[no-any-return]
+    return move(moves.Scatter(found, "scatter()", found.rank_in(src, "scatter()")), *given)
 
 
 def reduce_scatter(
@@ -143,7 +143,7 @@ def all_to_all(
     taken = _one_for_each("all_to_all()", output_tensor_list, found)
     sent, wanted = (tuple(tuple(t.shape) for t in tensors) for tensors in (given, taken))
     _need_fitting(found, sent, wanted)
-    return move(moves.AllToAll(found, "all_to_all()", sent, wanted), *given)  # type: ignore[no-any-return]
+    return move(moves.AllToAll(found, "all_to_all()", sent, wanted), *given)
 
 
 def sendrecv(tensor: Tensor, dst: int | None, src: int | None, group: Group | None = None) -> Tensor:
@@ -154,7 +154,7 @@ def sendrecv(tensor: Tensor, dst: int | None, src: int | None, group: Group | No
     """
     found = placed_on(need_tensor("sendrecv()", tensor), group)
     to, fro = (None if r is None else found.rank_in(r, "sendrecv()") for r in (dst, src))
-    return move(moves.Exchange(found, "sendrecv()", to, fro), tensor)  # type: ignore[no-any-return]
+    return move(moves.Exchange(found, "sendrecv()", to, fro), tensor)
 
 
 def _need_sum(what: str, op: str) -> None:

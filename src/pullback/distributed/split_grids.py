@@ -31,10 +31,12 @@ def halo(x: Tensor, axis: int, width: int = 1, periodic: bool = False, group: Gr
         raise IndexError(errors.message("halo(): axis", expected=f"from {-x.ndim} to {x.ndim - 1}", found=str(axis)))
     cells = x.shape[axis]
     if not 1 <= width <= cells:
-        raise ValueError(errors.message("halo(): width", expected=f"from 1 to {cells}, the cells of a rank", found=str(width)))
+        raise ValueError(
+            errors.message("halo(): width", expected=f"from 1 to {cells}, the cells of a rank", found=str(width))
+        )
     rank, size = found.rank, found.size
     before = rank - 1 if rank else (size - 1 if periodic else None)
     after = rank + 1 if rank + 1 < size else (0 if periodic else None)
     front = move(Exchange(found, "halo()", after, before), x.narrow(axis, cells - width, width))
     behind = move(Exchange(found, "halo()", before, after), x.narrow(axis, 0, width))
-    return NAMES[""]["cat"]([front, x, behind], axis)  # type: ignore[no-any-return]
+    return NAMES[""]["cat"]([front, x, behind], axis)
