@@ -37,6 +37,7 @@ from . import bridge as bridge
 from . import cuda as cuda
 from .func.custom_rules import custom_jvp as custom_jvp
 from .func.custom_rules import custom_vjp as custom_vjp
+from . import distributed as distributed
 from .compat import distributions as distributions
 from . import inspect as inspect
 from .inspect import explain as explain

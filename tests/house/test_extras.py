@@ -19,6 +19,9 @@ OF_DEVELOPMENT = {"test", "dev", "docs", "bench", "demo"}
 # What a distribution is called where it is imported.
 MODULES = {"scikit-learn": "sklearn", "cupy-cuda12x": "cupy", "cupy-cuda13x": "cupy"}
 
+# What others load: the MPI library of mpi4py.
+OF_OTHERS = {"mpich"}
+
 Extras = dict[str, list[str]]
 
 
@@ -53,7 +56,7 @@ def modules(name: str, known: Extras) -> set[str]:
 def problems(known: Extras, used: set[str]) -> Iterator[str]:
     """Extras that bring what nothing imports, and imports that no extra brings."""
     for name in known.keys() - OF_DEVELOPMENT:
-        yield from (f"extra {name}: nothing imports {package}" for package in modules(name, known) - used)
+        yield from (f"extra {name}: nothing imports {package}" for package in modules(name, known) - used - OF_OTHERS)
     brought = set().union(*(modules(name, known) for name in known))
     yield from (f"no extra brings {package}, which is imported" for package in used - brought)
 

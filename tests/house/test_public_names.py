@@ -36,6 +36,11 @@ OWN = {
         *("is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled"),
         *("set_fwd_grad_enabled", "unsafe_preserve_version_counter"),
     },
+    "distributed": {
+        *("DistributedDataParallel", "DistributedSampler", "check", "clip_grad_norm_", "halo", "partial", "placement"),
+        *("replicate", "varying"),
+    },
+    "distributed.nn.functional": {"all_gather_into_tensor", "sendrecv"},
     "func": {
         *("biharmonic", "derivatives", "jet", "laplacian", "linear_operator"),
         *("sparse", "sparse_hessian", "sparse_jacobian"),

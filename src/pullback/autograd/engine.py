@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heapreplace
 from math import inf
 from operator import attrgetter
 from sys import getrefcount
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -30,6 +30,16 @@ from .inner_passes import is_deep, on_an_empty_stack
 from .node import AccumulateGrad, Node, reachable, retain
 
 Captures = dict[Node, dict[int, Any]]
+
+
+class Together:
+    """What several processes do before a pass that each runs its part in; `distributed` puts it here.
+
+    meet: called with the roots, the nodes to go towards, whether the pass is taped, and whether nodes keep what they
+    saved; returns the first two.
+    """
+
+    meet: ClassVar[Callable[[Any, Any, bool, bool], tuple[Any, Any]] | None] = None
 
 
 # Before the place of every node in the order.
@@ -53,6 +63,8 @@ def execute(
     nodes, note the gradients of these outputs. accumulate: add the gradients of leaves to their ``.grad`` when the pass
     ends; else they are returned, by `AccumulateGrad`. recorded: whether the pass is itself recorded.
     """
+    if Together.meet is not None:
+        roots, towards = Together.meet(roots, towards, taped, keep)
     modes = thread.modes
     if modes.running_pass is not None and is_deep():
         again = functools.partial(execute, roots, keep=keep, taped=taped, towards=towards, captures=captures)

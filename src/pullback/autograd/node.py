@@ -228,6 +228,9 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
     with _LOCK:
         held = t._grad
         if taped:
+            for one in (t, g):
+                if isinstance(one, Lifted):
+                    one._data.check_gradient(t, g)
             t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
             _add_sparse(t, held, g, unshared)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.memory import Size
-from ..tensor.modes import LEVELS
+from ..tensor.modes import CROSSINGS, LEVELS
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .node import edge_of
 
@@ -76,6 +76,9 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
             f"dtype: grad_output[{i}] has a dtype of {g._data.dtype} and output[{i}] has a dtype of {data.dtype}."
         )
+    for one in (tensor, g):
+        if isinstance(one, Lifted):
+            one._data.check_gradient(tensor, g)
     return g
 
 
@@ -93,8 +96,8 @@ def as_sequence(value: Any, what: str, missing: bool = False) -> list[Any]:
 
 
 def of_levels(*tensors: Sequence[Any]) -> bool:
-    """Whether one of the tensors belongs to a transform."""
-    return LEVELS.n > 0 and any(isinstance(t, Lifted) for ts in tensors for t in ts)
+    """Whether a pass carries Tensors: one of these belongs to a transform, or what they were computed from may."""
+    return LEVELS.n > 0 and (CROSSINGS.n > 0 or any(isinstance(t, Lifted) for ts in tensors for t in ts))
 
 
 def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> list[tuple[Edge, Any]]:

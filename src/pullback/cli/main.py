@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pullback
-from pullback.cli import check, demo, draw, explain
+from pullback.cli import check, demo, draw, explain, run
 from pullback.cli.script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
@@ -298,6 +298,16 @@ COMMANDS = (
         examples=("pullback demo", "pullback demo --out results --seed 1", "pullback demo --epochs 5 --json"),
         arguments=_demo_arguments,
         run=_run_demo,
+    ),
+    Command(
+        name="run",
+        summary="run a Python file on several ranks, by MPI",
+        description="Start a Python file on several ranks with the mpiexec of this environment. Each line that a rank\n"
+        "writes begins with its number; when one fails, all end, and what it said comes first. The exit\n"
+        "status is that of the file.",
+        examples=("pullback run -n 4 train.py", "pullback run -n 2 train.py --epochs 3"),
+        arguments=run.add_arguments,
+        run=run.run,
     ),
     Command(
         name="bench",

@@ -15,7 +15,7 @@ from .. import errors
 from ..autograd.api import grad
 from ..autograd.grad_mode import enable_grad
 from ..tensor.modes import restoring
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.tensor import Lifted, Tensor, wrap
 from .jacobian import jacfwd
 from .reverse import grad as func_grad
 from .vectorize import vmap
@@ -296,7 +296,8 @@ def _rows(
                     "  What to do: let the function return pullback.view_as_real(y)."
                 )
             n = o.numel()
-            basis = wrap(np.eye(n, dtype=o._data.dtype)).reshape((n, *o._data.shape))
+            unit = np.eye(n, dtype=o._data.dtype)
+            basis = wrap(o._data.from_shape(unit) if isinstance(o, Lifted) else unit).reshape((n, *o._data.shape))
             if vectorize and n:
                 found = vmap(row)(basis)
             else:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from ..tensor.modes import restoring
 from ..tensor.nested import leaves, rebuild
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.tensor import Lifted, Tensor, wrap
 from .forward import jvp
 from .reverse import vjp
 from .trees import Argnums, numbers
@@ -23,9 +23,8 @@ def _basis(like: Sequence[Tensor]) -> list[Tensor]:
     sizes = [t.numel() for t in like]
     rows = np.eye(sum(sizes))
     found = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
-    return [
-        wrap(f.astype(t._data.dtype).reshape((len(rows), *t._data.shape))) for f, t in zip(found, like, strict=True)
-    ]
+    units = [f.astype(t._data.dtype).reshape((len(rows), *t._data.shape)) for f, t in zip(found, like, strict=True)]
+    return [wrap(t._data.from_shape(u) if isinstance(t, Lifted) else u) for u, t in zip(units, like, strict=True)]
 
 
 def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[Tensor]]) -> Any:

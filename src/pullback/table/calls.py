@@ -231,7 +231,7 @@ def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if kwargs:
         args, kwargs = op.bind(args, kwargs)
     if op.elementwise:
-        args = tuple([wrap(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
+        args = tuple([level.array(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
     if level.shares_graph and thread.modes.grad_enabled:
         args = mapped(level.adopt, args)
     result = level.run(op, args, kwargs)

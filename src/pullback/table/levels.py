@@ -120,6 +120,10 @@ class Level:
         """A Tensor from below as the argument of an operation at this level, if it shares the graph."""
         return t
 
+    def array(self, a: Any) -> Tensor:
+        """An array among the operands of an elementwise operation, as a Tensor."""
+        return wrap(a)
+
     def constant(self, t: Tensor) -> LevelPayload:
         """A Tensor of a lower level as a payload of this one: a constant of this level."""
         raise NotImplementedError

@@ -308,6 +308,16 @@ class LevelPayload:
         """Write the values of `new` into the memory of the tensor inside."""
         raise NotImplementedError
 
+    def check_gradient(self, t: Tensor, g: Any) -> None:
+        """Refuse `g` as the gradient of `t`, if it cannot be meant. One of the two has this payload."""
+        if self.inside is not None and isinstance(self.inside._data, LevelPayload):
+            self.inside._data.check_gradient(t, g)
+
+    def from_shape(self, array: Any) -> Any:
+        """An array that follows from shapes alone as what a constant Tensor beside this one holds."""
+        below = None if self.inside is None else self.inside._data
+        return below.from_shape(array) if isinstance(below, LevelPayload) else array
+
     def see(self, parent: LevelPayload, op: Any, args: tuple[Any, ...]) -> None:
         """Be told that it is ``op(parent, *args)``, a view. Only a payload without memory has to know."""
 

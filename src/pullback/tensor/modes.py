@@ -234,6 +234,9 @@ class Count:
 LEVELS = Count()
 """The transforms that are running."""
 
+CROSSINGS = Count()
+"""What may lead from plain tensors to those of a level in one graph: passes carry Tensors while it is there."""
+
 INFERENCES = Count()
 """The inference modes that are on."""
 

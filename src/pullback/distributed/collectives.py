@@ -1,0 +1,314 @@
+"""Collectives in place, under the names and with the arguments of `torch.distributed`: without gradients.
+
+They write into memory that is given. So a tensor that requires grad is refused while operations are recorded, and so is
+a placed one: what it means would no longer be true. `nn.functional` has the same collectives with gradients.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, need_tensor
+from . import messages
+from .meeting import check_same, gathered_objects
+from .messages import ReduceOp, need_op
+from .process_group import Group, group_of
+
+Array = np.ndarray[Any, Any]
+
+
+class Work:
+    """A collective that has been started: `wait` ends it."""
+
+    def __init__(
+        self, group: Group, request: Any, said: str, memory: Any = None, end: Callable[[], None] = lambda: None
+    ) -> None:
+        self._group, self._request, self._said, self._memory, self._end = group, request, said, memory, end
+
+    def is_completed(self) -> bool:
+        """Whether it has ended; `wait` returns at once then."""
+        return self._request is None or bool(self._request.Test())
+
+    def wait(self) -> bool:
+        """Wait until it has ended: until then nobody may read or write its tensors. True."""
+        if self._request is not None:
+            self._group.wait(self._request, self._said)
+            self._request = None
+            self._end()
+        return True
+
+
+def _array(what: str, t: Any, written: bool = True) -> Array:
+    """The memory of a tensor, which may be written to."""
+    need_tensor(what, t)
+    name = what.removesuffix("()")
+    if isinstance(t, Lifted) or not isinstance(t._data, np.ndarray):
+        raise RuntimeError(
+            errors.message(
+                f"{what}: a tensor with a placement, or of a transform, is not written to by a collective",
+                do=f"distributed.nn.functional.{name}, which returns new tensors",
+            )
+        )
+    if t.requires_grad and thread.modes.grad_enabled:
+        raise RuntimeError(
+            errors.message(
+                f"{what}: a tensor that requires grad, and a collective in place has no gradient",
+                do=f"distributed.nn.functional.{name} for one that has, or write within pullback.no_grad()",
+            )
+        )
+    if written and not t._data.flags.writeable:
+        raise RuntimeError(errors.message(f"{what}: the tensor's memory is read-only", do="pass t.clone()"))
+    return t._data
+
+
+def _write(t: Tensor, array: Array) -> None:
+    t._data[...] = array
+    t._bump()
+
+
+def _alike(what: str, tensors: Any, group: Group, like: Array | None = None) -> list[Array]:
+    """The memory of a list of tensors, one for each rank, of one dtype (and the shape of `like`)."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise TypeError(errors.message(what, expected="a list of tensors", found=errors.describe(tensors)))
+    found = [_array(what, t) for t in tensors]
+    if len(found) != group.size:
+        raise ValueError(
+            errors.message(what, expected=f"a tensor for each of {group.size} ranks", found=f"{len(found)}")
+        )
+    for a in found:
+        first = found[0] if like is None else like
+        if a.dtype != first.dtype or (like is not None and a.shape != like.shape):
+            raise ValueError(
+                errors.message(
+                    what, expected=f"tensors of {first.dtype}{list(first.shape)}", found=f"{a.dtype}{list(a.shape)}"
+                )
+            )
+    return found
+
+
+def _agree(group: Group, what: str, *arrays: Array) -> None:
+    check_same(group, what, f"{what} {[f'{a.dtype}{list(a.shape)}' for a in arrays]}")
+
+
+def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = None, async_op: bool = False) -> Any:
+    """Replace a tensor by its sum over the ranks (or mean, product, least, greatest), on every rank.
+
+    async_op: return a `Work` at once; the tensor has its new values after ``work.wait()``. Else None.
+    """
+    found = group_of(group)
+    data = _array("all_reduce()", tensor)
+    need_op("all_reduce()", op, data.dtype)
+    _agree(found, "all_reduce()", data)
+    if not async_op or found.comm is None or not data.size:
+        _write(tensor, messages.all_reduce(found, data, op, "all_reduce()"))
+        return Work(found, None, "") if async_op else None
+    given = messages.addable(data)
+    taken = np.empty_like(given)
+    said = found.world.say("all_reduce()")
+    request = found.comm.Iallreduce(given, taken, messages.mpi_op(found, op))
+
+    def end() -> None:
+        _write(tensor, messages.joined(found, taken, data.dtype, op))
+
+    return Work(found, request, said, (given, taken), end)
+
+
+def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None = None) -> None:
+    """Replace the tensor of rank `dst` by the sum over the ranks; the others keep theirs."""
+    found = group_of(group)
+    data, root = _array("reduce()", tensor), found.rank_in(dst, "reduce()")
+    need_op("reduce()", op, data.dtype)
+    _agree(found, "reduce()", data)
+    total = messages.reduce(found, data, root, op, "reduce()")
+    if found.rank == root:
+        _write(tensor, total)
+
+
+def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> None:
+    """Replace a tensor by that of rank `src`."""
+    found = group_of(group)
+    data, root = _array("broadcast()", tensor), found.rank_in(src, "broadcast()")
+    _agree(found, "broadcast()", data)
+    taken = messages.broadcast(found, data, root, "broadcast()")
+    if found.rank != root:
+        _write(tensor, taken)
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Group | None = None) -> None:
+    """Write the tensors of all ranks into those of a list, in their order."""
+    found = group_of(group)
+    data = _array("all_gather()", tensor, written=False)
+    _alike("all_gather()", tensor_list, found, data)
+    _agree(found, "all_gather()", data)
+    for t, a in zip(tensor_list, messages.all_gather(found, data, "all_gather()"), strict=True):
+        _write(t, a)
+
+
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Group | None = None) -> None:
+    """Write the tensors of all ranks into one: joined along the first axis, or stacked along a new one."""
+    found = group_of(group)
+    data = _array("all_gather_into_tensor()", input_tensor, written=False)
+    out = _array("all_gather_into_tensor()", output_tensor)
+    if out.size != found.size * data.size or out.dtype != data.dtype:
+        raise ValueError(
+            errors.message(
+                "all_gather_into_tensor(): output_tensor",
+                expected=f"{data.dtype} with {found.size} * {data.size} elements",
+                found=errors.describe(output_tensor),
+            )
+        )
+    _agree(found, "all_gather_into_tensor()", data)
+    parts = messages.all_gather(found, data, "all_gather_into_tensor()")
+    _write(output_tensor, np.stack(parts).reshape(out.shape))
+
+
+def gather(
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Group | None = None
+) -> None:
+    """Write the tensors of all ranks into those of a list on rank `dst`. gather_list: None on the others."""
+    found = group_of(group)
+    data, root = _array("gather()", tensor, written=False), found.rank_in(dst, "gather()")
+    _need_list("gather()", "gather_list", gather_list, found.rank == root)
+    if gather_list is not None:
+        _alike("gather()", gather_list, found, data)
+    _agree(found, "gather()", data)
+    parts = messages.gather(found, data, root, "gather()")
+    for t, a in zip(gather_list or (), parts, strict=False):
+        _write(t, a)
+
+
+def scatter(
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Group | None = None
+) -> None:
+    """Write the tensor that rank `src` has for this rank into a tensor. scatter_list: None on the other ranks."""
+    found = group_of(group)
+    data, root = _array("scatter()", tensor), found.rank_in(src, "scatter()")
+    _need_list("scatter()", "scatter_list", scatter_list, found.rank == root)
+    given = [data] * found.size if scatter_list is None else _alike("scatter()", scatter_list, found, data)
+    _agree(found, "scatter()", data)
+    _write(tensor, messages.scatter(found, given, root, "scatter()"))
+
+
+def _need_list(what: str, name: str, value: Any, wanted: bool) -> None:
+    if wanted == (value is None):
+        raise ValueError(
+            errors.message(
+                f"{what}: argument {name} must be specified on the one rank that it is for, and on no other",
+                found="None there" if wanted else "a list on another rank",
+            )
+        )
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Group | None = None
+) -> None:
+    """Write the sum over the ranks of the tensors that they have for this one into `output`."""
+    found = group_of(group)
+    data = _array("reduce_scatter()", output)
+    given = _alike("reduce_scatter()", input_list, found, data)
+    need_op("reduce_scatter()", op, data.dtype)
+    _agree(found, "reduce_scatter()", data)
+    _write(output, messages.reduce_scatter(found, given, op, "reduce_scatter()"))
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Group | None = None
+) -> None:
+    """Write what each rank has for this one into the tensors of a list; shapes may differ."""
+    found = group_of(group)
+    given = _alike("all_to_all()", input_tensor_list, found)
+    taken = _alike("all_to_all()", output_tensor_list, found)
+    if found.world.checking:
+        shapes = gathered_objects(found, ([a.shape for a in given], [a.shape for a in taken]), "all_to_all()")
+        for a, (sent, _) in enumerate(shapes):
+            for b, (_, wanted) in enumerate(shapes):
+                if sent[b] != wanted[a]:
+                    raise ValueError(
+                        errors.message(
+                            f"all_to_all(): rank {found.ranks[a]} sends {list(sent[b])} to rank {found.ranks[b]}",
+                            expected=f"{list(wanted[a])}",
+                        )
+                    )
+    parts = messages.all_to_all(found, given, [(a.shape, a.dtype) for a in taken], "all_to_all()")
+    for t, part in zip(output_tensor_list, parts, strict=True):
+        _write(t, part)
+
+
+def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> Work:
+    """Start to send a tensor to rank `dst`; the `Work` ends when its memory may be written to again."""
+    found = group_of(group)
+    data, to = _array("isend()", tensor, written=False), found.rank_in(dst, "isend()")
+    _need_other("isend()", found, to, "destination")
+    given = messages.contiguous(data)  # the work keeps it until it has ended
+    said = found.world.say(f"isend() to rank {dst}")
+    return Work(found, found.comm.Isend(messages.raw(given), to, tag), said, given)
+
+
+def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> Work:
+    """Start to receive a tensor from rank `src`, which has its values when the `Work` has ended."""
+    found = group_of(group)
+    data, fro = _array("irecv()", tensor), found.rank_in(src, "irecv()")
+    _need_other("irecv()", found, fro, "source")
+    into = np.empty(data.shape, data.dtype)
+    said = found.world.say(f"irecv() from rank {src}")
+    request = found.comm.Irecv(messages.raw(into), fro, tag)
+    return Work(found, request, said, into, lambda: _write(tensor, into))
+
+
+def send(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> None:
+    """Send a tensor to rank `dst`, which receives it."""
+    isend(tensor, dst, group, tag).wait()
+
+
+def recv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> int:
+    """Receive a tensor of the same shape and dtype from rank `src`, which is returned."""
+    irecv(tensor, src, group, tag).wait()
+    return src
+
+
+def _need_other(what: str, group: Group, rank: int, name: str) -> None:
+    if rank == group.rank:
+        raise ValueError(
+            errors.message(
+                f"{what}: Invalid {name} rank: {name} rank should not be the same as the rank of this process"
+            )
+        )
+
+
+def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | None = None) -> None:
+    """Replace the objects in a list by those of rank `src`. They are pickled; lists are equally long on all ranks."""
+    found = group_of(group)
+    root = found.rank_in(src, "broadcast_object_list()")
+    if not isinstance(object_list, list):
+        raise TypeError(
+            errors.message("broadcast_object_list()", expected="a list", found=errors.describe(object_list))
+        )
+    check_same(found, "broadcast_object_list()", f"broadcast_object_list() of {len(object_list)} objects")
+    if found.comm is None:
+        return
+    data = np.frombuffer(pickle.dumps(object_list) if found.rank == root else b"", np.uint8)
+    length = messages.broadcast(found, np.array(data.size), root, "broadcast_object_list()")
+    taken = data if found.rank == root else np.empty(int(length), np.uint8)
+    taken = messages.broadcast(found, taken, root, "broadcast_object_list()")
+    if found.rank != root:
+        object_list[:] = pickle.loads(taken.tobytes())
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
+    """Write the objects of all ranks into a list, in their order. They are pickled."""
+    found = group_of(group)
+    if not isinstance(object_list, list) or len(object_list) != found.size:
+        raise ValueError(
+            errors.message(
+                "all_gather_object(): object_list",
+                expected=f"a list with a place for each of {found.size} ranks",
+                found=errors.describe(object_list),
+            )
+        )
+    object_list[:] = gathered_objects(found, obj, "all_gather_object()")

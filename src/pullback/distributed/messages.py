@@ -1,0 +1,184 @@
+"""Collectives on arrays: what MPI does, for any dtype and layout, with a time limit. No tensor, no gradient.
+
+Everything is sent as contiguous memory. Numbers that MPI cannot add (float16, bfloat16) are added in float32. In a
+group of one process every function is the identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import errors
+from .process_group import Group
+
+Array = np.ndarray[Any, Any]
+
+
+class ReduceOp:
+    """How `all_reduce` and its kin join the values of the ranks."""
+
+    SUM = "SUM"
+    AVG = "AVG"
+    PRODUCT = "PRODUCT"
+    MIN = "MIN"
+    MAX = "MAX"
+
+
+_NAMES = {"SUM": "SUM", "AVG": "SUM", "PRODUCT": "PROD", "MIN": "MIN", "MAX": "MAX"}
+
+
+def need_op(what: str, op: Any, dtype: np.dtype[Any]) -> None:
+    """Refuse a `ReduceOp` that does not exist, or that the dtype has not."""
+    if op not in _NAMES:
+        raise ValueError(
+            errors.message(f"{what}: op", expected="ReduceOp." + ", ReduceOp.".join(_NAMES), found=repr(op))
+        )
+    if dtype.kind == "c" and op in ("MIN", "MAX"):
+        raise ValueError(
+            errors.message(
+                f"{what}: all_reduce does not support {op} on complex tensors", do="reduce abs(), or the parts"
+            )
+        )
+    if op == "AVG" and dtype.kind not in "fcV":
+        raise RuntimeError(
+            errors.message(
+                f"{what}: AVG of {dtype}", expected="a floating point or complex dtype", do="convert it first"
+            )
+        )
+    if dtype.kind == "b" and op in ("SUM", "PRODUCT"):
+        raise RuntimeError(
+            errors.message(
+                f"{what}: {op} of bool", expected="numbers, or MAX (any) and MIN (all)", do="convert it: t.int()"
+            )
+        )
+
+
+def contiguous(array: Array) -> Array:
+    """The same numbers in contiguous memory; a 0-d array stays one."""
+    return array if array.flags.c_contiguous else array.copy(order="C")
+
+
+def raw(array: Array) -> Array:
+    """The bytes of a contiguous array, on the same memory."""
+    return array.reshape(-1).view(np.uint8)
+
+
+def all_reduce(group: Group, array: Array, op: str, what: str) -> Array:
+    """The sum (or another join) over the ranks, on each, in new memory."""
+    if group.comm is None or not array.size:
+        return array.copy()
+    given = addable(array)
+    found = np.empty_like(given)
+    how = mpi_op(group, op)
+    group.finish(what, lambda: group.comm.Iallreduce(given, found, how))
+    return joined(group, found, array.dtype, op)
+
+
+def addable(array: Array) -> Array:
+    """The same numbers, contiguous, in a dtype that MPI computes with."""
+    if array.dtype.kind == "V" or array.dtype.char == "e":
+        return array.astype(np.float32, order="C")
+    return contiguous(array).view(np.uint8) if array.dtype.kind == "b" else contiguous(array)
+
+
+def mpi_op(group: Group, op: str) -> Any:
+    """MPI's operation for a `ReduceOp`."""
+    return getattr(group.world.mpi, _NAMES[op])
+
+
+def joined(group: Group, found: Array, dtype: np.dtype[Any], op: str) -> Array:
+    """What MPI found, in the dtype of the tensor; for AVG divided by the number of ranks."""
+    if op == "AVG":
+        found /= group.size
+    return found.view(np.bool_) if dtype.kind == "b" else found.astype(dtype, copy=False)
+
+
+def reduce(group: Group, array: Array, dst: int, op: str, what: str) -> Array:
+    """The same, on one rank; zeros on the others."""
+    if group.comm is None or not array.size:
+        return array.copy()
+    given = addable(array)
+    found = np.zeros_like(given)
+    target = found if group.rank == dst else None
+    how = mpi_op(group, op)
+    group.finish(what, lambda: group.comm.Ireduce(given, target, how, dst))
+    return joined(group, found, array.dtype, op)
+
+
+def broadcast(group: Group, array: Array, src: int, what: str) -> Array:
+    """The array of one rank, on each."""
+    found = array.copy(order="C")
+    if group.comm is not None and found.size:
+        group.finish(what, lambda: group.comm.Ibcast(raw(found), src))
+    return found
+
+
+def all_gather(group: Group, array: Array, what: str) -> list[Array]:
+    """The arrays of all ranks, which are alike, on each."""
+    if group.comm is None or not array.size:
+        return [array.copy() for _ in range(group.size)]
+    found = np.empty((group.size, *array.shape), array.dtype)
+    group.finish(what, lambda: group.comm.Iallgather(raw(contiguous(array)), raw(found)))
+    return list(found)
+
+
+def gather(group: Group, array: Array, dst: int, what: str) -> list[Array]:
+    """The arrays of all ranks on one; zeros on the others."""
+    found = np.zeros((group.size, *array.shape), array.dtype)
+    if group.comm is None or not array.size:
+        found[...] = array
+    else:
+        target = raw(found) if group.rank == dst else None
+        group.finish(what, lambda: group.comm.Igather(raw(contiguous(array)), target, dst))
+    return list(found)
+
+
+def scatter(group: Group, arrays: Sequence[Array], src: int, what: str) -> Array:
+    """The array that one rank has for this one."""
+    if group.comm is None or not arrays[0].size:
+        return arrays[group.rank].copy()
+    found = np.empty(arrays[0].shape, arrays[0].dtype)
+    given = raw(np.stack(arrays)) if group.rank == src else None
+    group.finish(what, lambda: group.comm.Iscatter(given, raw(found), src))
+    return found
+
+
+def reduce_scatter(group: Group, arrays: Sequence[Array], op: str, what: str) -> Array:
+    """The join over the ranks of the arrays that they have for this one."""
+    parts = all_to_all(group, arrays, [(a.shape, a.dtype) for a in [arrays[group.rank]] * group.size], what)
+    join = {"SUM": np.add, "AVG": np.add, "PRODUCT": np.multiply, "MIN": np.minimum, "MAX": np.maximum}[op]
+    found = join.reduce(np.stack(parts), axis=0, dtype=parts[0].dtype)
+    return np.asarray(found / group.size if op == "AVG" else found, parts[0].dtype)
+
+
+def all_to_all(group: Group, arrays: Sequence[Array], kinds: Sequence[Any], what: str) -> list[Array]:
+    """What each rank has for this one. kinds: the shapes and dtypes of these."""
+    if group.comm is None:
+        return [a.copy() for a in arrays]
+    found = [np.empty(shape, dtype) for shape, dtype in kinds]
+    given = np.concatenate([raw(contiguous(a)) for a in arrays])
+    taken = np.empty(sum(a.nbytes for a in found), np.uint8)
+    sizes, lengths = [a.nbytes for a in arrays], [a.nbytes for a in found]
+    byte = group.world.mpi.BYTE
+    group.finish(what, lambda: group.comm.Ialltoallv([given, sizes, None, byte], [taken, lengths, None, byte]))
+    start = 0
+    for a in found:
+        raw(a)[...] = taken[start : start + a.nbytes]
+        start += a.nbytes
+    return found
+
+
+def exchange(group: Group, array: Array, dst: int | None, src: int | None, what: str) -> Array:
+    """Send to one rank and receive an array of the same kind from another; zeros where there is no sender."""
+    found = np.zeros(array.shape, array.dtype)
+    if group.comm is None:
+        return array.copy() if dst == src == 0 else found
+    said = group.world.say(what)
+    given, none = contiguous(array), group.world.mpi.PROC_NULL
+    sent = group.comm.Isend(raw(given), none if dst is None else dst, 1)
+    group.wait(group.comm.Irecv(raw(found), none if src is None else src, 1), said)
+    group.wait(sent, said)
+    return found

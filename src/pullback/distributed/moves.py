@@ -1,0 +1,389 @@
+"""The differentiable collectives: each is linear, takes tensors of one placement, and names its adjoint.
+
+| move | takes | gives | adjoint |
+| --- | --- | --- | --- |
+| AllReduce | varying | replicated | Vary |
+| Vary | replicated | varying | AllReduce |
+| SumParts | partial | replicated | the identity of replicated tensors |
+| ToParts | varying | partial | Vary |
+| Broadcast(src) | varying | replicated | KeepAt(src) |
+| AllGather | varying | n replicated | TakeOwn |
+| Reduce(dst) | varying | varying | Spread(dst) |
+| Gather(dst) | varying | n varying | Scatter(dst) |
+| ReduceScatter | n varying | varying | ShareOut |
+| AllToAll | n varying | n varying | AllToAll |
+| Exchange(dst, src) | varying | varying | Exchange(src, dst) |
+
+Since every adjoint is again in the table, derivatives of all orders follow, in both modes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .. import errors
+from ..autograd.function import Function
+from ..table.levels import highest
+from ..tensor.modes import thread
+from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from . import messages
+from .meeting import compare, need_same_values, note
+from .placements import PARTIAL, REPLICATED, VARYING, Placed, level_of, placement
+from .process_group import Group
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Move:
+    """One linear collective of a group. name: what the user called; takes, gives: placements.
+
+    talks: whether ranks communicate. many: whether it returns several tensors.
+    """
+
+    group: Group
+    name: str
+
+    takes: ClassVar[str] = VARYING
+    gives: ClassVar[str] = VARYING
+    talks: ClassVar[bool] = True
+    many: ClassVar[bool] = False
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """Its results on arrays."""
+        raise NotImplementedError
+
+    @property
+    def adjoint(self) -> Move:
+        """The move of cotangents back."""
+        raise NotImplementedError
+
+    def batched(self, size: int) -> Move:
+        """The same move of tensors with one axis more in front."""
+        return self
+
+    @property
+    def details(self) -> str:
+        """What the ranks have to agree in, besides shapes and dtypes."""
+        return ""
+
+
+class AllReduce(Move):
+    gives = REPLICATED
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.all_reduce(self.group, a, "SUM", self.name) for a in arrays]
+
+    @property
+    def adjoint(self) -> Move:
+        return Vary(self.group, self.name)
+
+
+class Vary(Move):
+    takes, talks = REPLICATED, False
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [a.copy() for a in arrays]
+
+    @property
+    def adjoint(self) -> Move:
+        return AllReduce(self.group, self.name)
+
+
+class SumParts(AllReduce):
+    takes = PARTIAL
+
+    @property
+    def adjoint(self) -> Move:
+        return Same(self.group, self.name)
+
+
+class Same(Move):
+    takes, gives, talks = REPLICATED, REPLICATED, False
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [a.copy() for a in arrays]
+
+    @property
+    def adjoint(self) -> Move:
+        return self
+
+
+class ToParts(Move):
+    gives, talks = PARTIAL, False
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [a.copy() for a in arrays]
+
+    @property
+    def adjoint(self) -> Move:
+        return Vary(self.group, self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Rooted(Move):
+    root: int = 0
+
+    @property
+    def details(self) -> str:
+        return f"rank {self.group.ranks[self.root]}"
+
+
+class Broadcast(_Rooted):
+    gives = REPLICATED
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.broadcast(self.group, a, self.root, self.name) for a in arrays]
+
+    @property
+    def adjoint(self) -> Move:
+        return KeepAt(self.group, self.name, self.root)
+
+
+class KeepAt(_Rooted):
+    takes, talks = REPLICATED, False
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [a.copy() if self.group.rank == self.root else np.zeros_like(a) for a in arrays]
+
+    @property
+    def adjoint(self) -> Move:
+        return Broadcast(self.group, self.name, self.root)
+
+
+class AllGather(Move):
+    gives, many = REPLICATED, True
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return messages.all_gather(self.group, arrays[0], self.name)
+
+    @property
+    def adjoint(self) -> Move:
+        return TakeOwn(self.group, self.name)
+
+
+class TakeOwn(Move):
+    takes, talks = REPLICATED, False
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [arrays[self.group.rank].copy()]
+
+    @property
+    def adjoint(self) -> Move:
+        return AllGather(self.group, self.name)
+
+
+class Reduce(_Rooted):
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.reduce(self.group, arrays[0], self.root, "SUM", self.name)]
+
+    @property
+    def adjoint(self) -> Move:
+        return Spread(self.group, self.name, self.root)
+
+
+class Spread(_Rooted):
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.broadcast(self.group, arrays[0], self.root, self.name)]
+
+    @property
+    def adjoint(self) -> Move:
+        return Reduce(self.group, self.name, self.root)
+
+
+class Gather(_Rooted):
+    many = True
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return messages.gather(self.group, arrays[0], self.root, self.name)
+
+    @property
+    def adjoint(self) -> Move:
+        return Scatter(self.group, self.name, self.root)
+
+
+class Scatter(_Rooted):
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.scatter(self.group, arrays, self.root, self.name)]
+
+    @property
+    def adjoint(self) -> Move:
+        return Gather(self.group, self.name, self.root)
+
+
+class ReduceScatter(Move):
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.reduce_scatter(self.group, arrays, "SUM", self.name)]
+
+    @property
+    def adjoint(self) -> Move:
+        return ShareOut(self.group, self.name)
+
+
+class ShareOut(Move):
+    many = True
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return messages.all_gather(self.group, arrays[0], self.name)
+
+    @property
+    def adjoint(self) -> Move:
+        return ReduceScatter(self.group, self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class AllToAll(Move):
+    """given, taken: the shapes of what goes to each rank, and of what comes from each."""
+
+    many: ClassVar[bool] = True
+
+    given: tuple[tuple[int, ...], ...] = ()
+    taken: tuple[tuple[int, ...], ...] = ()
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        kinds = [(shape, arrays[0].dtype) for shape in self.taken]
+        return messages.all_to_all(self.group, arrays, kinds, self.name)
+
+    @property
+    def adjoint(self) -> Move:
+        return AllToAll(self.group, self.name, self.taken, self.given)
+
+    def batched(self, size: int) -> Move:
+        given, taken = (tuple((size, *shape) for shape in shapes) for shapes in (self.given, self.taken))
+        return AllToAll(self.group, self.name, given, taken)
+
+
+@dataclasses.dataclass(frozen=True)
+class Exchange(Move):
+    """dst, src: the ranks that this one sends to and receives from; None for none."""
+
+    dst: int | None = None
+    src: int | None = None
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return [messages.exchange(self.group, arrays[0], self.dst, self.src, self.name)]
+
+    @property
+    def adjoint(self) -> Move:
+        return Exchange(self.group, self.name, self.src, self.dst)
+
+
+# As nodes of the graph ------------------------------------------------------------------------------------------------
+
+
+def move(how: Move, *tensors: Tensor) -> Any:
+    """The result of a move of tensors: a tensor, or a tuple of them; recorded if it is on any rank."""
+    for t in tensors:
+        _need_placement(how, t)
+    tracked = thread.modes.grad_enabled and any(map(is_tracked, tensors))
+    if how.talks:
+        shapes = "" if isinstance(how, AllToAll) else str([[*t.shape] for t in tensors])
+        levels = ", ".join(_transforms(tensors))
+        signature = f"{how.name} {tensors[0].dtype}{shapes} {how.details}{' in ' + levels if levels else ''}"
+        tracked = compare(how.group, how.name, signature, tracked) and thread.modes.grad_enabled
+    token = wrap(np.zeros(()))
+    token._requires_grad = tracked and tensors[0]._data.dtype.kind in "fcV" and not any(map(is_tracked, tensors))
+    return Moved.apply(how, tracked, token, *tensors)
+
+
+def _transforms(tensors: Sequence[Tensor]) -> list[str]:
+    """The titles of the transforms that tensors belong to, the innermost last."""
+    found: list[str] = []
+    while (level := highest(tensors)) is not None and level.number:
+        found.append(level.title)
+        held = [t._data.inside if isinstance(t, Lifted) and t._data.level is level else t for t in tensors]
+        tensors = [t for t in held if t is not None]
+    return found
+
+
+def _need_placement(how: Move, t: Tensor) -> None:
+    found = placement(t)
+    if found == how.takes:
+        return
+    if found == REPLICATED and how.gives == REPLICATED:
+        do = "leave it out: every rank has the value; or distributed.varying(x) if each rank's copy counts"
+    elif found == REPLICATED:
+        do = "distributed.varying(x), whose gradient is summed over the ranks"
+    elif found == PARTIAL:
+        do = "sum it first: distributed.nn.functional.all_reduce(x)"
+    else:
+        do = "distributed.replicate(x), if it is the same on every rank"
+    raise RuntimeError(errors.message(how.name, expected=f"a {how.takes} tensor", found=f"a {found} one", do=do))
+
+
+def _array(how: Move, t: Tensor) -> Array:
+    """This rank's values of a tensor."""
+    data = t._data
+    if isinstance(data, Placed):
+        if data.level is not level_of(how.group):
+            raise RuntimeError(
+                errors.message(how.name, expected=f"a tensor on {how.group}", found=f"one on {data.level.group}")
+            )
+        data = data.value._data
+    if not isinstance(data, np.ndarray):
+        raise TypeError(
+            errors.message(
+                f"{how.name}: a {type(data).__name__} cannot be sent", expected="a tensor that holds an array"
+            )
+        )
+    return data
+
+
+class Moved(Function):
+    """A move as a node of the graph."""
+
+    moves_between_ranks = True
+
+    @staticmethod
+    def forward(how: Move, tracked: bool, token: Tensor, *tensors: Tensor) -> Any:
+        arrays = [_array(how, t) for t in tensors]
+        if how.takes == REPLICATED and how.group.world.checking:
+            for a in arrays:
+                need_same_values(how.group, a, how.name)
+        found = [wrap(a) for a in how.run(arrays)]
+        if how.gives != VARYING:
+            level = level_of(how.group)
+            found = [level.place(t, how.gives) for t in found]
+        return tuple(found) if how.many else found[0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        how, tracked, _, *tensors = inputs
+        ctx.how = how
+        ctx.given = [(t._data.shape, t._data.dtype) for t in tensors]
+        ctx.set_materialize_grads(False)
+        first = output[0] if how.many else output
+        ctx.kinds = [(t._data.shape, t._data.dtype) for t in (output if how.many else (output,))]
+        if tracked and not isinstance(first, Lifted) and how.adjoint.talks and any(ctx._edges):
+            note(how.group, ctx, how.name, *ctx.kinds[0])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        adjoint = ctx.how.adjoint
+        given = [_zeros(adjoint, *kind) if g is None else g for g, kind in zip(grads, ctx.kinds, strict=True)]
+        found = move(adjoint, *given)
+        return (None, None, None, *(found if adjoint.many else (found,)))
+
+    @staticmethod
+    def jvp(ctx: Any, how: Any, tracked: Any, token: Any, *tangents: Any) -> Any:
+        given = [_zeros(ctx.how, *kind) if t is None else t for t, kind in zip(tangents, ctx.given, strict=True)]
+        return move(ctx.how, *given)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, how: Move, tracked: bool, token: Tensor, *tensors: Tensor) -> Any:
+        whole = [
+            t[None].expand(info.batch_size, *t.shape) if axis is None else t.movedim(axis, 0)
+            for t, axis in zip(tensors, in_dims[3:], strict=True)
+        ]
+        found = Moved.apply(how.batched(info.batch_size), tracked, token, *whole)
+        return found, (0,) * len(found) if how.many else 0
+
+
+def _zeros(how: Move, shape: Any, dtype: Any) -> Tensor:
+    """The gradient of what no gradient came to."""
+    zeros = wrap(np.zeros(shape, dtype))
+    return level_of(how.group).place(zeros, how.takes) if how.takes != VARYING else zeros

@@ -1,0 +1,4 @@
+"""Differentiable collectives, at torch's path ``distributed.nn.functional``."""
+
+from . import functional
+from .functional import all_gather, all_reduce, all_to_all, broadcast, gather, reduce, reduce_scatter, scatter

@@ -1,0 +1,204 @@
+"""Differentiable collectives, at torch's path: each returns new tensors, and has all derivatives in both modes.
+
+Every rank of the group calls them, with tensors of one dtype and shape. What they take and give, and so what their
+gradients are, follows from the placements of tensors:
+
+| function | takes | gives | gradient with respect to what it took |
+| --- | --- | --- | --- |
+| `all_reduce` | varying or partial | replicated | the gradient of the result, as it is |
+| `broadcast` | varying | replicated | that of the result on `src`, zeros elsewhere |
+| `all_gather` | varying | replicated | this rank's part of the result's |
+| `reduce` | varying | varying: the sum on `dst`, zeros elsewhere | that of the result on `dst` |
+| `gather` | varying | varying: all on `dst`, zeros elsewhere | this rank's part of the result's on `dst` |
+| `scatter` | varying | varying | the gradients of all ranks on `src`, zeros elsewhere |
+| `reduce_scatter` | varying | varying | the gradient of each part, from the rank that has it |
+| `all_to_all` | varying | varying | sent back to where it came from |
+| `sendrecv` | varying | varying | sent back |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ... import errors
+from ...ops import NAMES
+from ...tensor.tensor import Tensor, need_tensor
+from .. import moves
+from ..meeting import gathered_objects
+from ..messages import ReduceOp, need_op
+from ..moves import move
+from ..placements import PARTIAL, placed_on, placement
+from ..process_group import Group, group_of
+
+
+def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = None) -> Tensor:
+    """The sum over the ranks (or their mean, product, greatest, least), replicated.
+
+    tensor: varying, of any shape; or partial, for SUM and AVG. op: of `ReduceOp`. The gradient with respect to `tensor`
+    is that of the result: the same on every rank, and not multiplied by the number of ranks. PRODUCT, MAX and MIN
+    gather the tensors of all ranks; where several are the greatest, they share the gradient, as in `amax`.
+
+    RuntimeError: `tensor` is replicated already. ValueError: there is no such op, or not for the dtype.
+
+    >>> import pullback, pullback.distributed as dist
+    >>> dist.init_process_group()
+    >>> x = pullback.ones(3, requires_grad=True)
+    >>> loss = dist.nn.functional.all_reduce((x * x).sum())
+    >>> loss.backward()
+    >>> loss, x.grad
+    (tensor(3., placement='replicated'), tensor([2., 2., 2.]))
+    >>> dist.destroy_process_group()
+
+    See https://docs.pytorch.org/docs/stable/distributed.html.
+    """
+    found = placed_on(need_tensor("all_reduce()", tensor), group)
+    need_op("all_reduce()", op, tensor._data.dtype)
+    if op in (ReduceOp.SUM, ReduceOp.AVG):
+        kind = moves.SumParts if placement(tensor) == PARTIAL else moves.AllReduce
+        total: Tensor = move(kind(found, f"all_reduce({op})"), tensor)
+        return total / found.size if op == ReduceOp.AVG else total
+    name = {ReduceOp.PRODUCT: "prod", ReduceOp.MAX: "amax", ReduceOp.MIN: "amin"}[op]
+    parts = move(moves.AllGather(found, f"all_reduce({op})"), tensor)
+    return NAMES[""][name](NAMES[""]["stack"](parts), 0)
+
+
+def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> Tensor:
+    """The tensor of rank `src`, replicated. tensor: varying, of the same shape on every rank."""
+    found = placed_on(need_tensor("broadcast()", tensor), group)
+    return move(moves.Broadcast(found, "broadcast()", found.rank_in(src, "broadcast()")), tensor)
+
+
+def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]:
+    """The tensors of all ranks, in their order, each replicated."""
+    found = placed_on(need_tensor("all_gather()", tensor), group)
+    return move(moves.AllGather(found, "all_gather()"), tensor)
+
+
+def all_gather_into_tensor(tensor: Tensor, group: Group | None = None) -> Tensor:
+    """The tensors of all ranks, joined along their first axis, replicated. tensor: with at least one axis."""
+    need_tensor("all_gather_into_tensor()", tensor)
+    if not tensor.ndim:
+        raise RuntimeError(errors.message("all_gather_into_tensor()", expected="an axis", found="a 0-d tensor"))
+    return NAMES[""]["cat"](all_gather(tensor, group))
+
+
+def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None = None) -> Tensor:
+    """The sum (or the mean) over the ranks, on rank `dst`; zeros on the others. tensor, result: varying.
+
+    RuntimeError: another op; use `all_reduce`.
+    """
+    found = placed_on(need_tensor("reduce()", tensor), group)
+    need_op("reduce()", op, tensor._data.dtype)
+    _need_sum("reduce()", op)
+    total: Tensor = move(moves.Reduce(found, "reduce()", found.rank_in(dst, "reduce()")), tensor)
+    return total / found.size if op == ReduceOp.AVG else total
+
+
+def gather(tensor: Tensor, dst: int = 0, group: Group | None = None) -> tuple[Tensor, ...]:
+    """The tensors of all ranks, in their order, on rank `dst`; zeros on the others. tensor, results: varying."""
+    found = placed_on(need_tensor("gather()", tensor), group)
+    return move(moves.Gather(found, "gather()", found.rank_in(dst, "gather()")), tensor)
+
+
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: Group | None = None) -> Tensor:
+    """The tensor that rank `src` has for this rank. tensors: one for each rank, of one shape; varying."""
+    found = group_of(group)
+    given = _one_for_each("scatter()", tensors, found, alike=True)
+    return move(moves.Scatter(found, "scatter()", found.rank_in(src, "scatter()")), *given)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Group | None = None
+) -> Tensor:
+    """The sum (or the mean) over the ranks of the tensors that they have for this one.
+
+    output: a tensor of the shape of the result; it is not written to. input_list: one for each rank; varying.
+    """
+    found = group_of(group)
+    need_tensor("reduce_scatter()", output)
+    given = _one_for_each("reduce_scatter()", input_list, found, alike=True)
+    need_op("reduce_scatter()", op, given[0]._data.dtype)
+    _need_sum("reduce_scatter()", op)
+    if output.shape != given[0].shape:
+        raise ValueError(
+            errors.message(
+                "reduce_scatter(): output", expected=f"shape {[*given[0].shape]}", found=f"{[*output.shape]}"
+            )
+        )
+    total: Tensor = move(moves.ReduceScatter(found, "reduce_scatter()"), *given)
+    return total / found.size if op == ReduceOp.AVG else total
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Group | None = None
+) -> tuple[Tensor, ...]:
+    """What each rank has for this one, in their order; varying.
+
+    output_tensor_list: tensors of the shapes of the results; they are not written to. input_tensor_list: one for each
+    rank, of any shapes. ValueError on every rank: the shapes do not fit to those that another rank sends.
+    """
+    found = group_of(group)
+    given = _one_for_each("all_to_all()", input_tensor_list, found)
+    taken = _one_for_each("all_to_all()", output_tensor_list, found)
+    sent, wanted = (tuple(tuple(t.shape) for t in tensors) for tensors in (given, taken))
+    _need_fitting(found, sent, wanted)
+    return move(moves.AllToAll(found, "all_to_all()", sent, wanted), *given)
+
+
+def sendrecv(tensor: Tensor, dst: int | None, src: int | None, group: Group | None = None) -> Tensor:
+    """Send a tensor to rank `dst`, and receive one of the same shape from rank `src`; both varying.
+
+    dst, src: None for no one; zeros are received from no one. Every rank of the group calls it, and each sends to the
+    rank that receives from it. The gradient goes back the same way.
+    """
+    found = placed_on(need_tensor("sendrecv()", tensor), group)
+    to, fro = (None if r is None else found.rank_in(r, "sendrecv()") for r in (dst, src))
+    return move(moves.Exchange(found, "sendrecv()", to, fro), tensor)
+
+
+def _need_sum(what: str, op: str) -> None:
+    if op not in (ReduceOp.SUM, ReduceOp.AVG):
+        raise RuntimeError(
+            errors.message(what, expected="SUM or AVG, which have a derivative here", found=op, do="use all_reduce")
+        )
+
+
+def _one_for_each(what: str, tensors: Any, group: Group, alike: bool = False) -> list[Tensor]:
+    """A list of tensors, one for each rank of the group and of one dtype."""
+    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
+        raise TypeError(errors.message(what, expected="a list of tensors", found=errors.describe(tensors)))
+    found = [need_tensor(what, t) for t in tensors]
+    if len(found) != group.size:
+        raise ValueError(
+            errors.message(what, expected=f"a tensor for each of {group.size} ranks", found=f"{len(found)}")
+        )
+    kinds = {(t.dtype, t.shape if alike else None) for t in found}
+    if len(kinds) > 1:
+        shown = ", ".join(errors.describe(t) for t in found)
+        raise ValueError(errors.message(what, expected=f"tensors of one dtype{' and shape' * alike}", found=shown))
+    return found
+
+
+def _need_fitting(group: Group, sent: Sequence[Any], wanted: Sequence[Any]) -> None:
+    """ValueError on every rank unless each gets what it expects."""
+    tables = gathered_objects(group, (sent, wanted), "all_to_all()")
+    fits = all(tables[a][0][b] == tables[b][1][a] for a in range(group.size) for b in range(group.size))
+    lines = [f"sends {a}, expects {b}" for a, b in tables]
+    if not fits:
+        text = "\n".join(f"    rank {rank}: {line}" for rank, line in zip(group.ranks, lines, strict=True))
+        raise ValueError(errors.message(f"all_to_all(): what ranks send is not what others expect\n{text}"))
+
+
+__all__ = [
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_reduce",
+    "all_to_all",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "scatter",
+    "sendrecv",
+]

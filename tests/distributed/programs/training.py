@@ -1,0 +1,165 @@
+"""`DistributedDataParallel` against the whole batch on one process; a heat equation on a split grid too."""
+
+import sys
+
+import numpy as np
+from pullback.nn.parallel import DistributedDataParallel
+from pullback.utils.data.distributed import DistributedSampler
+
+import pullback
+import pullback.distributed as dist
+import pullback.distributed.nn.functional as F
+from pullback import nn
+from pullback.utils.data import DataLoader, TensorDataset
+
+dist.init_process_group(timeout=60)
+RANK, SIZE = dist.get_rank(), dist.get_world_size()
+ROWS = 12 * SIZE
+
+
+def net(seed):
+    pullback.manual_seed(seed)
+    return nn.Sequential(nn.Linear(5, 16), nn.Tanh(), nn.BatchNorm1d(16, momentum=0.0), nn.Linear(16, 3))
+
+
+def data(*shape, seed):
+    return pullback.tensor(np.random.default_rng(seed).standard_normal(shape), dtype=pullback.float32)
+
+
+def gradients(module):
+    return [p.grad.numpy() for p in module.parameters()]
+
+
+def close(a, b, most=1e-6):
+    error = max(np.abs(x - y).max() / max(1.0, np.abs(y).max()) for x, y in zip(a, b, strict=True))
+    assert error <= most, (RANK, error)
+
+
+X, Y = data(ROWS, 5, seed=1), data(ROWS, 3, seed=2)
+MINE = slice(RANK * 12, (RANK + 1) * 12)
+
+
+def loss(model, x, y):
+    return ((model(x) - y) ** 2).mean()
+
+
+def one_gradient():
+    whole = net(0).eval()
+    loss(whole, X, Y).backward()
+    for mb in (25, 1e-4):
+        model = DistributedDataParallel(net(RANK).eval(), bucket_cap_mb=mb)
+        loss(model, X[MINE], Y[MINE]).backward()
+        close(gradients(model), gradients(whole))
+        loss(model, X[MINE], Y[MINE]).backward()
+        close(gradients(model), [2 * g for g in gradients(whole)])
+        model.zero_grad()
+        with model.no_sync():
+            loss(model, X[MINE], Y[MINE]).backward()
+        loss(model, X[MINE], Y[MINE]).backward()
+        close(gradients(model), [2 * g for g in gradients(whole)])
+
+
+def steps():
+    """100 steps of training: equal losses."""
+    whole, model = net(0).eval(), DistributedDataParallel(net(RANK).eval())
+    optimizers = [pullback.optim.Adam(m.parameters(), lr=0.01) for m in (whole, model)]
+    for _ in range(100):
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        expected = loss(whole, X, Y)
+        expected.backward()
+        found = loss(model, X[MINE], Y[MINE])
+        found.backward()
+        mean = F.all_reduce(found.detach(), dist.ReduceOp.AVG)
+        assert abs(mean.item() - expected.item()) <= 1e-5 * max(1, expected.item()), (mean, expected)
+        for optimizer in optimizers:
+            optimizer.step()
+    assert expected.item() < 0.7
+
+
+def unused():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b, self.c = nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.a(x) if RANK == 0 else self.b(x)
+
+    module = Two()
+    model = DistributedDataParallel(module, find_unused_parameters=True)
+    model(pullback.ones(1, 2)).sum().backward()
+    assert np.allclose(module.a.weight.grad.numpy(), 1 / SIZE)
+    assert SIZE == 1 or np.allclose(module.b.weight.grad.numpy(), (SIZE - 1) / SIZE)
+    assert module.c.weight.grad is None and (SIZE > 1 or module.b.weight.grad is None)
+    module.c.requires_grad_(False)
+    strict = DistributedDataParallel(module)
+    if SIZE == 1:
+        try:
+            strict(pullback.ones(1, 2)).sum().backward()
+        except RuntimeError as error:
+            assert "b.weight" in str(error) and "find_unused_parameters" in str(error)
+        else:
+            raise AssertionError("not refused")
+
+
+def sampler():
+    dataset = TensorDataset(pullback.arange(10 * SIZE + 1))
+    for drop in (False, True):
+        own = DistributedSampler(dataset, drop_last=drop)
+        own.set_epoch(3)
+        loader = DataLoader(dataset, batch_size=4, sampler=own)
+        seen = [int(i) for (batch,) in loader for i in batch]
+        everyone = [None] * SIZE
+        dist.all_gather_object(everyone, seen)
+        assert len({len(part) for part in everyone}) == 1
+        found = {i for part in everyone for i in part}
+        assert len(found) == (10 * SIZE if drop and SIZE > 1 else 10 * SIZE + 1)
+
+
+def clipping():
+    p = pullback.zeros(3, requires_grad=True)
+    for order in (2.0, 1.0, float("inf")):
+        p.grad = pullback.full((3,), RANK + 1.0)
+        whole = np.repeat(np.arange(SIZE) + 1.0, 3)
+        norm = dist.clip_grad_norm_([p], 0.5, order)
+        assert abs(norm.item() - np.linalg.norm(whole, order)) < 1e-12
+        assert np.allclose(p.grad.numpy(), (RANK + 1) * 0.5 / norm.item(), rtol=1e-5)
+
+
+def heat():
+    """The gradient by the initial state and the conductivity, and a Hessian-vector product, against one process."""
+    n, times = 16 * SIZE, 20
+    cells = np.arange(n) * 2 * np.pi / n
+    start, target = np.sin(cells) + 0.3 * np.cos(3 * cells), 0.7 * np.roll(np.sin(cells), 3)
+    conductivity, direction = 0.2 + 0.1 * np.sin(2 * cells), np.cos(5 * cells)
+    part = slice(RANK * 16, RANK * 16 + 16)
+
+    def run(u, k, target, borders, total):
+        for _ in range(times):
+            e = borders(u)
+            u = u + k * (e[2:] - 2 * e[1:-1] + e[:-2])
+        return total(((u - target) ** 2).sum())
+
+    def derivatives(borders, total, part):
+        u, k = (pullback.tensor(a[part], requires_grad=True) for a in (start, conductivity))
+        value = run(u, k, pullback.tensor(target[part]), borders, total)
+        gu, gk = pullback.autograd.grad(value, (u, k), create_graph=True)
+        product = total((gk * pullback.tensor(direction[part])).sum())
+        return value, gu, gk, *pullback.autograd.grad(product, (u, k))
+
+    for periodic in (True, False):
+
+        def on_one(u, periodic=periodic):
+            edge = (u[-1:], u[:1]) if periodic else (0 * u[:1], 0 * u[:1])
+            return pullback.cat([edge[0], u, edge[1]])
+
+        whole = derivatives(on_one, lambda s: s, slice(None))
+        split = derivatives(lambda u, p=periodic: dist.halo(u, 0, periodic=p), F.all_reduce, part)
+        assert abs(whole[0].item() - split[0].item()) <= 1e-12
+        for a, b in zip(split[1:], whole[1:], strict=True):
+            assert np.abs(a.detach().numpy() - b.detach().numpy()[part]).max() <= 1e-12
+
+
+globals()[sys.argv[1]]()
+print("passed", flush=True)

@@ -1,0 +1,13 @@
+"""The derivatives of the collectives on one to four ranks, by adjoint tests that are summed over the ranks."""
+
+import pytest
+
+from .launching import needs_mpi, passes
+
+pytestmark = needs_mpi
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_every_collective_is_the_transpose_of_its_adjoint(ranks: int, dtype: str) -> None:
+    passes(ranks, "adjoints", dtype)

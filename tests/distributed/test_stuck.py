@@ -1,0 +1,85 @@
+"""Programs that would hang, or whose ranks fail or die: each ends, and says rank, collective and line.
+
+`launching.LIMIT` is only a kill: a program that it ends has failed.
+"""
+
+import re
+import sys
+
+import pytest
+
+from .launching import launch, needs_mpi
+
+pytestmark = needs_mpi
+
+ON_ALL = r"rank 0.*\n(.*\n)*.*rank 1.*\n"
+DIFFER = "the ranks call different collectives"
+TOO_LONG = "longer than timeout=3"
+STUCK = {  # the program of programs/stuck.py: what has to be in what it says
+    "raises": [r"rank 0 of 2 has failed at \S*stuck.py:\d+", r"KeyError: 'on purpose'"],
+    "raises_later": [
+        r"rank 0 of 2 has failed at \S*stuck.py:\d+; it was last in all_reduce\(\) at \S*stuck.py:\d+",
+        r"mat1 and mat2",
+    ],
+    "raises_in_backward": [
+        r"rank 0 of 2 has failed at \S*stuck.py:\d+; it was last in \w+\(\) at \S*stuck.py:\d+",
+        "ZeroDivisionError",
+    ],
+    "raises_in_a_function": [
+        r"rank 0 of 2 has failed at \S*stuck.py:\d+; it was last in \w+\(\) at \S*stuck.py:\d+",
+        "In Bad.backward",
+    ],
+    "ends": [r"rank 1 waits in all_reduce\(\) at \S*stuck.py:\d+", "rank 0 has ended"],
+    "ends_without_a_word": [r"rank 1 waits in all_reduce\(\) at \S*stuck.py:\d+", r"rank 0 \(process \d+\) has died"],
+    "ends_well_without_a_word": [
+        r"rank 1 waits in all_reduce\(\) at \S*stuck.py:\d+",
+        r"rank 0 \(process \d+\) has died",
+    ],
+    "killed": [r"rank 0 .*has died; it was last in all_reduce\(\) at \S*stuck.py:\d+"],
+    "crashed": [r"rank 0 .*has died; it was last in all_reduce\(\) at \S*stuck.py:\d+"],
+    "another_collective": [DIFFER, r"rank 0: all_reduce\(SUM\) .* at \S*stuck.py:\d+", r"rank 1: broadcast\(\) .*:\d+"],
+    "another_shape": [DIFFER, r"rank 0: all_reduce\(SUM\) .*\[2\].* at \S*stuck.py:\d+", r"rank 1: .*\[3\].*:\d+"],
+    "another_dtype": [DIFFER, r"rank 0: .*float64.* at \S*stuck.py:\d+", r"rank 1: .*float32.*:\d+"],
+    "another_op": [DIFFER, r"rank 0: all_reduce\(AVG\).* at \S*stuck.py:\d+", r"rank 1: all_reduce\(SUM\).*:\d+"],
+    "another_root": [
+        DIFFER,
+        r"rank 0: broadcast\(\).*rank 0.* at \S*stuck.py:\d+",
+        r"rank 1: broadcast\(\).*rank 1.*:\d+",
+    ],
+    "never_comes": [r"rank 1 waits in all_reduce\(\) at \S*stuck.py:\d+", TOO_LONG, "rank 0 is elsewhere"],
+    "computes_for_ever": [r"rank 1 waits in all_reduce\(SUM\) at \S*stuck.py:\d+", TOO_LONG, "rank 0 is elsewhere"],
+    "nobody_sends": [r"rank \d waits in irecv\(\) from rank \d at \S*stuck.py:\d+", TOO_LONG],
+    "sends_past": [r"rank 0 waits in sendrecv\(\) at \S*stuck.py:\d+", "rank 1 has ended"],
+    "only_one_goes_back": [r"rank \d waits in (backward|barrier)\(\) at \S*stuck.py:\d+", TOO_LONG],
+    "dropped": [
+        "differentiates the result of a communication that another has dropped",
+        r"rank 1 .*sendrecv\(\) at .*:\d+",
+    ],
+    "another_order": [DIFFER, r"rank 0: all_reduce\(\).* at \S*stuck.py:\d+", r"rank 1: broadcast\(\).*:\d+"],
+    "no_barrier": [r"rank \d waits in (irecv\(\) from rank 1|barrier\(\)) at \S*stuck.py:\d+", TOO_LONG],
+    "one_makes_a_group": [r"rank \d waits in (new_group|all_reduce)\(\) at \S*stuck.py:\d+", TOO_LONG],
+    "across_groups": [r"rank \d waits in all_reduce\(\) at \S*stuck.py:\d+", TOO_LONG],
+    "not_the_same": [
+        "the ranks hold different values",
+        r"rank 0: float32\[2\] \[0. 0.\]",
+        r"rank 1: float32\[2\] \[1. 1.\]",
+    ],
+    "another_graph": [DIFFER, r"rank 0: backward\(\) at \S*stuck.py:\d+, after 2", r"rank 1: backward\(\) .*, after 1"],
+    "not_the_same_gradient": ["the ranks hold different values", r"rank 0: float32\[\]", r"rank 1: float32\[\]"],
+    "sent_to_no_one": [r"rank \d waits in isend\(\) to rank \d at \S*stuck.py:\d+", TOO_LONG],
+}
+
+
+@pytest.mark.parametrize("how", STUCK)
+def test_it_ends_and_says_where(how: str) -> None:
+    ended = launch(2, "stuck", how, by=(sys.executable, "-m", "pullback", "run", "-n", "2"))
+    assert ended.status != 0, ended.out
+    for said in STUCK[how]:
+        assert re.search(said, ended.out), f"{said}\n{ended.out}"
+
+
+@pytest.mark.parametrize("how", ["raises", "never_comes", "ends"])
+def test_so_it_does_on_four_ranks_under_mpiexec(how: str) -> None:
+    ended = launch(4, "stuck", how)
+    assert ended.status != 0, ended.out
+    assert re.search(r"rank \d .*stuck.py:\d+", ended.out), ended.out
