@@ -25,6 +25,7 @@ from .autograd import (
     set_grad_enabled,
 )
 from .compat import apply as _apply
+from .compat import instead as _instead
 from .compat import older_linalg as _older_linalg
 from .compat import older_protocols as _older_protocols
 from .compat import paths as _paths
@@ -159,31 +160,6 @@ _LATER = {
     "utils": "",
 }
 
-# Advice about parts of PyTorch that are not here, and about functions that PyTorch itself has removed.
-_GPU = "leave it out: tensors lie on the CPU"
-_INSTEAD = {
-    "accelerator": _GPU,
-    "amp": "leave autocast and GradScaler out: they are for GPUs, and PyTorch skips them without one",
-    "autocast": "leave it out; for half precision, convert with .half() or .bfloat16()",
-    "compiler": "leave its decorators out: only what compile() is given is compiled",
-    "eig": "use linalg.eig(A), whose results are complex, or linalg.eigh(A) of a symmetric matrix",
-    "export": "keep the parameters with save(module.state_dict(), file)",
-    "fx": "look at the graph of a result with inspect.graph(), or compile() the function",
-    "hub": "define the module, and give load_state_dict() its parameters as arrays",
-    "jit": "leave script() and trace() out, functions run as they are written; compile() fuses them",
-    "lstsq": "use linalg.lstsq(A, B), with A first",
-    "matrix_rank": "use linalg.matrix_rank(A)",
-    "mps": _GPU,
-    "multiprocessing": "use Python's multiprocessing, with arrays",
-    "onnx": "keep the parameters with save(module.state_dict(), file)",
-    "profiler": "use inspect.timeline(fn, *args) and inspect.memory(loss)",
-    "rfft": "use fft.rfft(x), fft.rfft2(x) or fft.rfftn(x), whose results are complex",
-    "solve": "use linalg.solve(A, B), with A first",
-    "symeig": "use linalg.eigh(A), or linalg.eigvalsh(A) for the eigenvalues alone",
-    "xpu": _GPU,
-}
-
-
 def __getattr__(name: str) -> _Any:
     for module, names in {**_LATER, "scipy": ""}.items():  # not in __all__: a star import would hide SciPy itself
         if name == module or name in names.split():
@@ -195,8 +171,8 @@ def __getattr__(name: str) -> _Any:
         return public
     if name in public:
         return globals().setdefault(name, ops.NAMES[""][name])
-    if name in _INSTEAD:
-        raise AttributeError(f"module 'pullback' has no attribute {name!r}.\n  What to do: {_INSTEAD[name]}.")
+    if name in _instead.INSTEAD:
+        raise AttributeError(f"module 'pullback' has no attribute {name!r}.\n  What to do: {_instead.INSTEAD[name]}.")
     close = _importlib.import_module("difflib").get_close_matches(name, public, 1, 0.7)
     raise AttributeError(
         f"module 'pullback' has no attribute {name!r}: "

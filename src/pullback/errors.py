@@ -525,9 +525,10 @@ def notice_foreign_functions() -> None:
     PyTorch runs such a class's forward with our tensors, which record what it computes, and never calls its backward. A
     backward pass looks at the classes that were derived since the last look, where PyTorch is loaded.
     """
-    if "torch" not in sys.modules:
+    torch = sys.modules.get("torch")
+    if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
         return
-    base = getattr(getattr(sys.modules["torch"], "autograd", None), "Function", None)
+    base = getattr(getattr(torch, "autograd", None), "Function", None)
     kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
     if len(kinds) == _LOOKED[0]:
         return

@@ -18,6 +18,7 @@ from pullback.cli import demo, main
 for _extra in ("sklearn", "rich"):
     pytest.importorskip(_extra)
 matplotlib_image = pytest.importorskip("matplotlib.image")
+Axes = pytest.importorskip("matplotlib.axes").Axes
 
 
 def python(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -166,9 +167,13 @@ def test_demo_reaches_its_accuracy_and_leaves_its_files(tmp_path: Path, capsys: 
     assert int(of) == 450
     assert int(right) / int(of) >= 0.97
     assert float(shown) == pytest.approx(100 * int(right) / int(of), abs=0.05)
-    assert str(out / "demo.png") in text
-    assert str(out / "graph.mmd") in text
-    assert sorted(path.name for path in out.iterdir()) == ["demo.png", "graph.mmd"]
+    files = ["demo.png", "graph.html", "graph.mmd", "graph.svg"]
+    assert sorted(path.name for path in out.iterdir()) == files
+    assert all(str(out / name) in text for name in files)
+    (last,) = re.findall(r"^  loss +([\d.]+), the mean of the last epoch$", text, re.MULTILINE)
+    assert re.findall(r"epoch 30/30 loss ([\d.]+)", text)[-1] == last
+    assert (out / "graph.html").read_text("utf-8").startswith("<!doctype html>")
+    assert (out / "graph.svg").read_text("utf-8").count("SwishFunctionBackward") >= 2
 
     image = matplotlib_image.imread(out / "demo.png")
     assert image.shape[0] > 800
@@ -197,7 +202,18 @@ def test_demo_json_is_the_same_for_the_same_seed(tmp_path: Path, capsys: pytest.
     assert first["last_loss"] != other["last_loss"]
     assert first["last_loss"] < first["first_loss"]
     assert first["train_digits"] + first["test_digits"] == 1797
-    assert first["files"] == [str(tmp_path / "demo.png"), str(tmp_path / "graph.mmd")]
+    assert first["files"] == [str(tmp_path / n) for n in ("demo.png", "graph.html", "graph.svg", "graph.mmd")]
+
+
+def test_the_picture_of_the_demo_has_the_loss_that_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels: list[str] = []
+    annotate = Axes.annotate
+    monkeypatch.setattr(Axes, "annotate", lambda axes, text, *a, **k: (labels.append(text), annotate(axes, text, *a, **k)))
+    main.main(["demo", "--epochs", "2", "--out", str(tmp_path)])
+    (printed,) = re.findall(r"^  loss +([\d.]+), ", capsys.readouterr().out, re.MULTILINE)
+    assert labels == [printed]
 
 
 def test_demo_fails_below_the_accuracy(

@@ -6,7 +6,7 @@ one class for each direction is enough: every order and mode follows from it.
 
 `bridge.torch` and `bridge.jax` are loaded on first use. They are the only modules that import these libraries, which
 are extras: ``pip install 'pullback[torch]'``, ``pip install 'pullback[jax]'``. `bridge.autograd` is the namespace of
-HIPS autograd on this package; it needs no autograd.
+HIPS autograd on this package; it needs no autograd. `bridge.as_torch` answers ``import torch`` with this package.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
-__all__ = ["autograd", "jax", "torch"]
+__all__ = ["as_torch", "autograd", "jax", "torch"]
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -2,7 +2,8 @@
 
 The whole library in one run: a custom `Function` (`SwishFunction`) is checked against finite differences, put into a
 small network `swish(x @ w + b)`, trained with minibatches and `Adam` on the 8 x 8 digits that come with scikit-learn,
-tested on digits it has not seen, and drawn: `demo.png` has the loss and the digits, `graph.mmd` the graph of a step.
+tested on digits it has not seen, and drawn: `demo.png` has the loss and the digits; `graph.html`, `graph.svg` and
+`graph.mmd` have the graph of a step.
 
 The sizes and rates below were chosen by cross-validation on the training part alone; the test part is used once, at the
 end. scikit-learn, matplotlib and rich make up the extra `demo`; they are imported where they are used.
@@ -80,14 +81,15 @@ class Digits:
 class Outcome:
     """The result of a run, for the report, the picture and the exit status."""
 
-    losses: list[float]
+    losses: list[float]  # of each epoch: the mean of its minibatches
+    minibatches: list[float]
     predicted: Array
     accuracy: float
     seconds: float
 
 
 def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool = False) -> int:
-    """Run the demo, write `demo.png` and `graph.mmd` into `out`, and return the exit status.
+    """Run the demo, write `demo.png` and the graph into `out`, and return the exit status.
 
     That is 0 if `REQUIRED_ACCURACY` is reached on the test digits, else 1. `as_json` prints one JSON object instead of
     the progress and the report. Raises `ImportError` if the extra is not installed, and `OSError` if `out` cannot be
@@ -108,26 +110,33 @@ def run(epochs: int = EPOCHS, out: Path = Path(), seed: int = 0, as_json: bool =
     rng = np.random.default_rng(seed)
     parameters = new_parameters(rng)
     start = time.perf_counter()
-    losses = _with_progress(console, train(parameters, digits, epochs, rng), epochs, len(digits.train_x) // BATCH)
+    steps = len(digits.train_x) // BATCH
+    minibatches = _with_progress(console, train(parameters, digits, epochs, rng), epochs, steps)
+    losses = [_mean_of_epoch(minibatches[i : i + steps]) for i in range(0, len(minibatches), steps)]
     seconds = time.perf_counter() - start
     predicted = predict(parameters, digits.test_x)
-    outcome = Outcome(losses, predicted, float(np.mean(predicted == digits.test_y)), seconds)
+    outcome = Outcome(losses, minibatches, predicted, float(np.mean(predicted == digits.test_y)), seconds)
     passed = checked and outcome.accuracy >= REQUIRED_ACCURACY
 
-    step_loss = loss(parameters, digits.train_x[:BATCH], digits.train_y[:BATCH])
-    graph, picture = out / "graph.mmd", out / "demo.png"
-    graph_of(step_loss, parameters).save(graph)
+    picture, graphs = out / "demo.png", [out / f"graph.{form}" for form in ("html", "svg", "mmd")]
     draw(picture, digits, outcome)
+    with pullback.autograd.record_origins():
+        step_loss = loss(parameters, digits.train_x[:BATCH], digits.train_y[:BATCH])
+        step = graph_of(step_loss, parameters, backward=True)
+    for path in graphs:
+        step.save(path)
 
     right = int(np.sum(predicted == digits.test_y))
     console.print(
         f"  test accuracy  {_mark(outcome.accuracy >= REQUIRED_ACCURACY)}  [bold]{outcome.accuracy:.1%}[/], {right} "
         f"of {len(predicted)} new digits ({REQUIRED_ACCURACY:.0%} required)"
     )
+    console.print(f"  loss           {_shown(losses[-1])}, the mean of the last epoch")
     console.print(f"  loss, answers  {escape(str(picture))}", soft_wrap=True)
-    console.print(f"  graph          {escape(str(graph))}", soft_wrap=True)
+    for title, path in zip(("graph, page", "graph, SVG", "graph, text"), graphs, strict=True):
+        console.print(f"  {title:15s}{escape(str(path))}", soft_wrap=True)
     if as_json:
-        print(json.dumps(_report(digits, outcome, epochs, seed, checked, passed, [picture, graph]), indent=2))
+        print(json.dumps(_report(digits, outcome, epochs, seed, checked, passed, [picture, *graphs]), indent=2))
     return 0 if passed else 1
 
 
@@ -205,7 +214,7 @@ def draw(path: Path, digits: Digits, outcome: Outcome) -> None:
 
     figure: Any = Figure(figsize=(13, 6.6), facecolor="white")
     left, right = figure.subfigures(1, 2, width_ratios=(1, 1.25))
-    _draw_loss(left.add_axes((0.15, 0.13, 0.78, 0.68)), outcome.losses, len(digits.train_x) // BATCH)
+    _draw_loss(left.add_axes((0.15, 0.13, 0.78, 0.68)), outcome)
     left.text(0.15, 0.92, "Learning", size=17, weight="bold", color=INK)
     left.text(0.15, 0.865, "cross-entropy of each minibatch, and its mean by epoch", size=11, color=QUIET)
 
@@ -230,15 +239,15 @@ def draw(path: Path, digits: Digits, outcome: Outcome) -> None:
 _GRID = {"left": 0.03, "right": 0.97, "bottom": 0.03, "top": 0.81, "wspace": 0.16, "hspace": 0.42}
 
 
-def _draw_loss(axes: Any, losses: list[float], per_epoch: int) -> None:
+def _draw_loss(axes: Any, outcome: Outcome) -> None:
     """The loss against epochs, on a logarithmic scale."""
     from matplotlib.ticker import LogLocator, NullLocator
 
-    means = np.reshape(losses, (-1, per_epoch)).mean(axis=1)
-    axes.semilogy(np.arange(1, len(losses) + 1) / per_epoch, losses, color=BLUE, alpha=0.25, linewidth=0.8)
+    means, each = outcome.losses, outcome.minibatches
+    axes.semilogy(np.arange(1, len(each) + 1) * len(means) / len(each), each, color=BLUE, alpha=0.25, linewidth=0.8)
     axes.semilogy(np.arange(len(means)) + 0.5, means, color=BLUE, linewidth=2.4, marker="o", markersize=3.5)
     axes.annotate(
-        f"{means[-1]:.2g}",
+        _shown(means[-1]),
         (len(means) - 0.5, means[-1]),
         (0, 9),
         textcoords="offset points",
@@ -272,23 +281,34 @@ def _draw_digit(axes: Any, image: Array, predicted: int, truth: int) -> None:
 
 
 def _with_progress(console: Any, losses: Iterator[float], epochs: int, per_epoch: int) -> list[float]:
-    """Run the training under a progress bar with the epoch and the loss."""
+    """Run the training under a progress bar with the epoch and its mean loss so far; return that of each minibatch."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("  training      "),
         BarColumn(bar_width=32),
         TextColumn("epoch {task.fields[epoch]}/" + str(epochs)),
-        TextColumn("loss {task.fields[loss]:.4f}"),
+        TextColumn("loss {task.fields[loss]}"),
         TimeElapsedColumn(),
     )
     found: list[float] = []
     with Progress(*columns, console=console) as progress:
-        task = progress.add_task("training", total=epochs * per_epoch, epoch=0, loss=float("nan"))
+        task = progress.add_task("training", total=epochs * per_epoch, epoch=0, loss="")
         for value in losses:
             found.append(value)
-            progress.update(task, advance=1, epoch=len(found) // per_epoch, loss=value)
+            begun = (len(found) - 1) // per_epoch * per_epoch
+            mean = _mean_of_epoch(found[begun:])
+            progress.update(task, advance=1, epoch=len(found) // per_epoch, loss=_shown(mean))
     return found
+
+
+def _mean_of_epoch(minibatches: list[float]) -> float:
+    return sum(minibatches) / len(minibatches)
+
+
+def _shown(loss: float) -> str:
+    """A loss as the progress, the report and the picture show it: the same number in all of them."""
+    return f"{loss:.4f}"
 
 
 def _mark(good: bool) -> str:

@@ -146,7 +146,7 @@ def _demo_arguments(parser: argparse.ArgumentParser) -> None:
         help="passes over the data (default: %(default)s)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path(), metavar="DIR", help="where demo.png and graph.mmd go (default: here)"
+        "--out", type=Path, default=Path(), metavar="DIR", help="where its four files go (default: here)"
     )
     parser.add_argument(
         "--seed",
@@ -292,9 +292,9 @@ COMMANDS = (
         name="demo",
         summary="train a network on handwritten digits through a Function of one's own",
         description="Check a custom Function with gradcheck, train a classifier of handwritten\n"
-        "digits through it, and write demo.png (loss curve, predictions) and graph.mmd\n"
-        "(the graph of one step, as Mermaid). The exit status is 0 if at least\n"
-        f"{demo.REQUIRED_ACCURACY:.0%} of the test digits are read right, else 1.",
+        "digits through it, and write demo.png (loss curve, predictions) and the graph of one\n"
+        "step: graph.html (a page to walk through), graph.svg, graph.mmd (Mermaid). The exit\n"
+        f"status is 0 if at least {demo.REQUIRED_ACCURACY:.0%} of the test digits are read right, else 1.",
         examples=("pullback demo", "pullback demo --out results --seed 1", "pullback demo --epochs 5 --json"),
         arguments=_demo_arguments,
         run=_run_demo,

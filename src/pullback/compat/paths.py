@@ -56,6 +56,7 @@ PUBLIC = [
     "autograd.function",
     "autograd.grad_mode",
     "bridge",
+    "bridge.as_torch",
     "bridge.autograd",
     "bridge.jax",
     "bridge.torch",
@@ -141,6 +142,15 @@ class _Paths:
         package, _, below = fullname.partition(".")
         known = below in PATHS or below in PARTS or below in PICKLED or _held(below) is not None
         return ModuleSpec(fullname, _Moved()) if package == _PACKAGE and known else None  # type: ignore[arg-type]
+
+
+def is_public(path: str) -> bool:
+    """Whether there is a public module at `path` below the package.
+
+    >>> is_public("optim.adam"), is_public("utils.data.sampler"), is_public("table.entry")
+    (True, True, False)
+    """
+    return path in PUBLIC or path in PARTS or _held(path) is not None
 
 
 def moved(path: str) -> ModuleType:

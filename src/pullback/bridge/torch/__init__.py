@@ -7,12 +7,21 @@ of a `torch.nn.Module`, whose parameters lie on the same memory.
 
 from __future__ import annotations
 
+from ... import errors
 from ..hosts import missing
 
 try:
     import torch as _host
 except ModuleNotFoundError as error:
     raise missing("torch") from error
+if _host.__name__ != "torch":
+    raise ImportError(
+        errors.message(
+            "pullback.bridge.torch needs PyTorch, and here pullback stands for torch (bridge.as_torch.install())",
+            do="run the program with PyTorch: without as_torch",
+        ),
+        name="torch",
+    )
 
 from .library_op import op
 from .torch_module import Module

@@ -1,0 +1,30 @@
+"""Running a program whose imports this package answers: what ``python -m pullback.bridge.NAME script.py`` does."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import sys
+from collections.abc import Callable
+
+
+def run_program(name: str, install: Callable[[], None], argv: list[str]) -> None:
+    """Install a namespace, then run ``script.py`` or ``-m module`` with the arguments that follow, as Python does.
+
+    name: the module below `pullback.bridge`, for messages. argv: what stands behind it on the command line.
+
+    Raises:
+        SystemExit: There is nothing to run, or the script is no file; nothing was installed.
+    """
+    if not argv or argv[0] in ("-h", "--help") or argv == ["-m"]:
+        raise SystemExit(f"usage: python -m pullback.bridge.{name} (script.py | -m module) [arguments]")
+    if argv[0] != "-m" and not os.path.exists(argv[0]):
+        raise SystemExit(f"python -m pullback.bridge.{name}: there is no file {argv[0]} in {os.getcwd()}")
+    install()
+    if argv[0] == "-m":
+        sys.argv = argv[1:]
+        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = argv
+        sys.path.insert(0, os.path.dirname(os.path.abspath(argv[0])))
+        runpy.run_path(argv[0], run_name="__main__")

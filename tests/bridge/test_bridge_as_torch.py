@@ -1,0 +1,134 @@
+"""`bridge.as_torch`: programs that import torch run on this package, unchanged, in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pullback
+
+SOURCE = Path(pullback.__file__).parents[1]
+
+SCRIPT = """
+import sys
+import torch, torch.nn as nn
+import torch.nn.functional as F
+from torch.autograd import Function, gradcheck
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * ctx.saved_tensors[0] * g
+
+
+assert gradcheck(Square.apply, torch.randn(3, dtype=torch.float64, requires_grad=True))
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+scheduler = StepLR(optimizer, 10)
+x = torch.randn(16, 2)
+for inputs, targets in DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=4):
+    optimizer.zero_grad()
+    F.mse_loss(Square.apply(model(inputs)), targets).backward()
+    optimizer.step()
+    scheduler.step()
+print(torch.__name__, model[0].weight.grad is not None, sys.argv[1:], "torch._C" in sys.modules)
+"""
+
+
+def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    return subprocess.run(
+        [sys.executable, "-W", "error", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("form", [["script.py"], ["-m", "script"]], ids=["file", "module"])
+def test_a_script_runs_unchanged(tmp_path: Path, form: list[str]) -> None:
+    (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
+    found = run("-m", "pullback.bridge.as_torch", *form, "a", "-b", cwd=tmp_path)
+    assert (found.stdout, found.stderr) == ("pullback True ['a', '-b'] False\n", "")
+
+
+def test_each_module_is_the_same_under_both_names_and_hides_no_function(tmp_path: Path) -> None:
+    program = (
+        "import importlib, pullback\n"
+        "from pullback.bridge import as_torch\n"
+        "from pullback.compat.paths import PUBLIC\n"
+        "as_torch.install(); as_torch.install()\n"
+        "own = ('bridge', 'scipy', 'array_api')\n"
+        "names = [p for p in PUBLIC if p and p.partition('.')[0] not in own]\n"
+        "theirs = {p: importlib.import_module('torch.' + p) for p in names}\n"
+        "assert all(found is importlib.import_module('pullback.' + p) for p, found in theirs.items())\n"
+        "import torch\n"
+        "assert torch is pullback\n"
+        "assert all(callable(f) for f in (torch.compile, torch.autograd.gradcheck, torch.utils.checkpoint.checkpoint))\n"
+        "assert all(f.__spec__ is None or f.__spec__.name == f.__name__ for f in theirs.values())\n"
+        "print(len(theirs) > 40)\n"
+    )
+    found = run("-c", program, cwd=tmp_path)
+    assert (found.stdout, found.stderr) == ("True\n", "")
+
+
+def test_a_part_of_torch_that_is_not_here_says_so_and_what_to_do(tmp_path: Path) -> None:
+    for name, said in {
+        "torch.jit": "leave script() and trace() out",
+        "torch.distributed": "compute in one process",
+        "torch.table": "compute without it, or run the program with PyTorch",
+    }.items():
+        (tmp_path / "script.py").write_text(f"import {name}\n", encoding="utf-8")
+        found = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path)
+        assert found.returncode == 1
+        assert f"ModuleNotFoundError: {name}: pullback stands for torch, and has no {name[6:]}." in found.stderr
+        assert said in found.stderr
+
+
+def test_a_name_of_torch_that_is_not_here_says_so_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("from torch import profiler\n", encoding="utf-8")
+    found = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path)
+    assert found.returncode == 1
+    assert "What to do: use inspect.timeline" in found.stderr
+
+
+def test_after_torch_itself_it_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("", encoding="utf-8")
+    program = (
+        "import sys, torch, pullback.bridge.as_torch as a\nbefore = sys.meta_path[:], torch\n"
+        "try:\n    a.install()\nexcept RuntimeError as error:\n    print(error)\n"
+        "assert (sys.meta_path, sys.modules['torch']) == before\n"
+    )
+    found = run("-c", program, cwd=tmp_path)
+    assert "PyTorch was imported already" in found.stdout
+    assert "python -m pullback.bridge.as_torch script.py" in found.stdout
+    assert found.stderr == ""
+
+
+def test_the_bridge_to_torch_does_not_take_this_package_for_it(tmp_path: Path) -> None:
+    program = (
+        "import pullback.bridge.as_torch as a\na.install()\n"
+        "try:\n    import pullback.bridge.torch\nexcept ImportError as error:\n    print(error)\n"
+    )
+    assert "pullback stands for torch" in run("-c", program, cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("bridge", ["as_torch", "autograd"])
+def test_nothing_to_run_is_told_how_to_use_it(tmp_path: Path, bridge: str) -> None:
+    for arguments in ([], ["-m"], ["--help"]):
+        found = run("-m", f"pullback.bridge.{bridge}", *arguments, cwd=tmp_path)
+        assert (found.returncode, found.stderr[:6]) == (1, "usage:")
+    found = run("-m", f"pullback.bridge.{bridge}", "nothing.py", cwd=tmp_path)
+    assert found.returncode == 1
+    assert f"there is no file nothing.py in {tmp_path}" in found.stderr
