@@ -160,6 +160,7 @@ _LATER = {
     "utils": "",
 }
 
+
 def __getattr__(name: str) -> _Any:
     for module, names in {**_LATER, "scipy": ""}.items():  # not in __all__: a star import would hide SciPy itself
         if name == module or name in names.split():

@@ -51,7 +51,12 @@ print(torch.__name__, model[0].weight.grad is not None, sys.argv[1:], "torch._C"
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     return subprocess.run(
-        [sys.executable, "-W", "error", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-W", "error", *arguments],
+        cwd=cwd,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 

@@ -210,7 +210,9 @@ def test_the_picture_of_the_demo_has_the_loss_that_is_printed(
 ) -> None:
     labels: list[str] = []
     annotate = Axes.annotate
-    monkeypatch.setattr(Axes, "annotate", lambda axes, text, *a, **k: (labels.append(text), annotate(axes, text, *a, **k)))
+    monkeypatch.setattr(
+        Axes, "annotate", lambda axes, text, *a, **k: (labels.append(text), annotate(axes, text, *a, **k))
+    )
     main.main(["demo", "--epochs", "2", "--out", str(tmp_path)])
     (printed,) = re.findall(r"^  loss +([\d.]+), ", capsys.readouterr().out, re.MULTILINE)
     assert labels == [printed]

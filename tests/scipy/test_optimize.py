@@ -564,22 +564,6 @@ def test_a_sparse_jacobian_that_is_almost_singular_is_named(held: float) -> None
     np.testing.assert_array_equal(np.random.get_state()[1], state)
 
 
-def test_a_compiled_function_leaves_a_solver_to_the_plain_one() -> None:
-    def solved(a: Any) -> Any:
-        return optimize.root(lambda x, a: x**2 - a, [1.0, 1.0], (a * 2,)).x * 3
-
-    a = leaf(1.0, 2.0)
-    with pytest.raises(RuntimeError, match="fallback=True") as caught:
-        pullback.compile(solved)(a)
-    assert "pullback.scipy computes on arrays" in str(caught.value)
-    assert "optimize.root(lambda x, a: x**2 - a" in str(caught.value)  # the user's line, and not one of SciPy's
-    with pytest.warns(UserWarning, match="runs as it is written"):
-        found = pullback.compile(solved, fallback=True)(a)
-    found.sum().backward()
-    np.testing.assert_allclose(found.detach().numpy(), 3 * np.sqrt([2.0, 4.0]), rtol=1e-9)
-    np.testing.assert_allclose(a.grad.numpy(), 3 / np.sqrt([2.0, 4.0]), rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [("linprog", "jumps from corner"), ("milp", "integers"), ("leastsq", "autograd.Function"), ("nonsense", "no attr")],

@@ -152,7 +152,7 @@ def written_in(value: Any) -> Path:
     if not inspect.isfunction(value):
         cls = value if isinstance(value, type) else type(value)
         value = next(method for method in vars(cls).values() if inspect.isfunction(method))
-    return Path(value.__code__.co_filename)
+    return Path(inspect.unwrap(value).__code__.co_filename)
 
 
 @pytest.mark.parametrize("name", MIRRORS)

@@ -410,18 +410,6 @@ def test_progress(capsys: Any) -> None:
     assert "t = 1" in capsys.readouterr().err
 
 
-def test_inside_a_compiled_function() -> None:
-    def loss(k: Any) -> Any:
-        return solve_ivp(lambda t, y, k: -k * y, (0, 1), [1.0], t_eval=[1.0], args=(k * 2,), **FIXED).y.sum() * 3
-
-    k = t64(0.4)
-    compiled = pullback.compile(loss, fallback=True)
-    expected = pullback.autograd.grad(loss(k), k)[0]
-    with pytest.warns(UserWarning, match="runs as it is written"):
-        value = compiled(k)
-    np.testing.assert_allclose(pullback.autograd.grad(value, k)[0].item(), expected.item())
-
-
 # The continuous adjoint -----------------------------------------------------------------------------------------------
 
 

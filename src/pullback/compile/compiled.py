@@ -31,11 +31,16 @@ from .trace.holders import constant, is_a
 from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, setting_of
 from .trace.tracing import Argument, NotTracedError
+from .trace.whole_calls import OutgrownError
 
 _MANY = 64
 """The number of signatures from which a warning is given."""
 _MOST = 256
 """The number of signatures for which programs are kept; beyond it the oldest go."""
+
+
+_OFTEN = 8
+"""The number of traces again, because of what a whole call gave, at which a warning is given."""
 
 
 class Compiled:
@@ -46,6 +51,7 @@ class Compiled:
         self._backend, self._fallback, self._static = backend, fallback, frozenset(static)
         self._entries: dict[Any, list[Entry | None]] = {}
         self._warned: set[str] = set()
+        self._outgrown = 0
         title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
         self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
         self._parameters = _parameters(fn) if static else ()
@@ -105,7 +111,30 @@ class Compiled:
             entry = self._entry(whole, args, kwargs, tensors, recorded)
             if entry is None:
                 return self.traced_function(*args, **kwargs)
+        try:
+            return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
+        except OutgrownError as error:
+            self._entries[whole] = [e for e in self._entries.get(whole, ()) if e is not entry]
+            self._note_outgrown(error)
+            entry = self._entry(whole, args, kwargs, tensors, recorded)
+        if entry is None:
+            return self.traced_function(*args, **kwargs)
         return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
+
+    def entry_of(self, *args: Tensor) -> Entry | None:
+        """What a call with these tensors runs; None if it runs the function as it is written."""
+        tensors: list[Tensor] = []
+        seen: dict[int, int] = {}
+        try:
+            key = [_key(a, tensors, seen) for a in args]
+        except _NotPlain:
+            return None
+        recorded = thread.modes.grad_enabled
+        whole = (*key, recorded, dtypes.default())
+        for entry in self._entries.get(whole, ()):
+            if entry is None or _still_good(entry, tensors, seen):
+                return entry
+        return self._entry(whole, args, {}, tensors, recorded)
 
     def _method(self, ctx: FunctionNode, args: Any, kwargs: Any) -> Any:
         """The call of a method of a Function, whose first argument is its context."""
@@ -243,6 +272,15 @@ class Compiled:
                     "  What to do: use the operation without the underscore and return its result, and write that to "
                     f"{name} outside: with pullback.no_grad(): {name if name.isidentifier() else 'p'}.copy_(result)."
                 )
+
+    def _note_outgrown(self, error: OutgrownError) -> None:
+        """Count the calls for which the function is traced again, each of which takes long."""
+        self._outgrown += 1
+        if self._outgrown == _OFTEN:
+            self._warn(
+                f"{_name(self.traced_function)} was traced {_OFTEN} times because of what its solvers gave. Have them "
+                f"give results of the same shape in each call, such as those at `t_eval`. The last time:\n{error}"
+            )
 
     def _warn(self, text: str) -> None:
         if text not in self._warned:

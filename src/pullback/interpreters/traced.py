@@ -12,7 +12,7 @@ from __future__ import annotations
 import collections
 import sys
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,10 +35,14 @@ class TraceError(RuntimeError):
     """An operation that cannot be part of a compiled program."""
 
 
-def refused(what: str, do: str) -> TraceError:
+class ValuesError(TraceError):
+    """Code that works with the values of a traced tensor: what it is part of can only be called as a whole."""
+
+
+def refused(what: str, do: str, kind: type[TraceError] = TraceError) -> TraceError:
     """The error about code that cannot be traced, with the user's line."""
     place = formatted(user_place()).rstrip()
-    return TraceError(
+    return kind(
         f"compile: {what}\n{place}\n  What to do: {do}; or let such a function run as it is written, with "
         "fallback=True."
     )
@@ -174,6 +178,7 @@ class Traced(LevelPayload):
             "float(), tolist()), but a program is compiled for all values of a shape",
             "choose between tensors with pullback.where(condition, a, b); or pass what decides as a number, which is "
             "part of the signature",
+            ValuesError,
         )
 
     tolist = item
@@ -185,6 +190,7 @@ class Traced(LevelPayload):
         raise refused(
             "NumPy cannot have the values of a tensor that is being traced",
             "use operations of pullback, or NumPy functions that have a rule, on the tensor itself",
+            ValuesError,
         )
 
     __array__ = __array_ufunc__ = __array_function__ = _no_array
@@ -206,15 +212,17 @@ class Trace(Level):
 
     inputs: the numbers of its arguments. captured: tensors from outside that it met, by the number they have here.
     layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
+    ended: whether the function has returned, and its gradients are recorded.
     """
 
     shares_graph = observes = True
-    layouts = whole = False
+    layouts = whole = ended = False
 
-    def __init__(self, kind: type[Lifted]) -> None:
-        """kind: the class of the tensors of this level."""
+    def __init__(self, kind: type[Lifted], as_a_whole: Callable[..., list[Any]]) -> None:
+        """kind: the class of the tensors of this level. as_a_whole: the results of a Function that needs values, from
+        this level, its context, the arguments and the error."""
         super().__init__()
-        self._kind = kind
+        self._kind, self._as_a_whole = kind, as_a_whole
         self.entries: list[Entry] = []
         self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number
         self.inputs: list[int] = []
@@ -355,7 +363,10 @@ class Trace(Level):
         )
 
     def custom(self, node: Any, operands: Sequence[Any], enabled: bool) -> list[Any]:
-        found: list[Any] = node._door.forward(node, operands)
+        try:
+            found: list[Any] = node._door.forward(node, operands)
+        except ValuesError as error:
+            found = self._as_a_whole(self, node, operands, error)
         return found
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -364,6 +375,7 @@ class Trace(Level):
             raise refused(
                 f"the shape of the result of {op.name.strip('_')}() depends on values",
                 "choose with pullback.where(mask, x, 0) instead of taking elements out",
+                ValuesError,
             )
         written = (
             mapped(lambda t: Ref(self.number_of(t)), args),
@@ -448,6 +460,6 @@ def _axes(array: Any) -> list[tuple[int, int]]:
     return sorted((n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
 
 
-def open_traces() -> bool:
-    """Whether a function is being traced in this thread."""
-    return any(isinstance(level, Trace) for level in thread.modes.levels)
+def open_trace() -> Trace | None:
+    """The trace of the function that is being traced in this thread; None if there is none."""
+    return next((level for level in thread.modes.levels[::-1] if isinstance(level, Trace)), None)

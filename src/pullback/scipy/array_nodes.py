@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.function import Function
-from ..interpreters.traced import open_traces, refused
+from ..interpreters.traced import ValuesError, open_trace, refused
 from ..ops.make.conversion import to
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
@@ -34,10 +34,12 @@ def array_of(value: Any) -> Array:
     if not isinstance(value, Tensor):
         return np.asarray(value)
     if type(value._data) is not np.ndarray:
-        if open_traces():
+        if open_trace() is not None:
             raise refused(
-                "a function of pullback.scipy computes on arrays, and no program holds such a call",
-                "call it between compiled functions, or compile the function that it is given",
+                "a function of pullback.scipy computes on arrays, and gets a tensor of a program in a way that is "
+                "not visible",
+                "pass the tensor in its arguments",
+                ValuesError,
             )
         raise TypeError(errors.message("pullback.scipy", expected="a dense tensor", found=errors.describe(value)))
     if value._data.dtype.kind == "V":

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 from .. import errors
+from .in_programs import in_programs
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,13 +35,15 @@ REFUSED: dict[str, str] = {}
 """Why a function of SciPy has no derivative, by its name below ``scipy.``."""
 
 
-def mirrors(name: str, *, derivative: str, limits: str = "") -> Callable[[F], F]:
+def mirrors(name: str, *, derivative: str, limits: str = "", whole: bool = False) -> Callable[[F], F]:
     """Enter a function that has the arguments of SciPy's function `name`, and a derivative.
 
-    derivative: how it is found, in a few words. limits: where there is none, or what is not supported.
+    derivative: how it is found, in a few words. limits: where there is none, or what is not supported. whole: a program
+    of `compile` calls it as a whole, also if no function is among its arguments.
     """
 
     def enter(function: F) -> F:
+        function = in_programs(name, function, whole)
         MIRRORS[name] = Mirror(function, derivative, limits)
         function.__module__ = f"pullback.scipy.{name.rpartition('.')[0]}"  # where it is public, for pickles and help()
         return function

@@ -21,6 +21,8 @@ import numpy as np
 from .. import errors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import AccumulateGrad, edge_of
+from ..compile.compiled import Compiled
+from ..interpreters.traced import Traced
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
@@ -240,22 +242,33 @@ class Given:
             rebuild(self._tree, iter([next(parts) if i in self._places else x for i, x in enumerate(self._flat)]))
         )
 
+    def plain_tensors(self, inputs: Sequence[Any]) -> Sequence[Tensor] | None:
+        """``args=`` if it holds Tensors alone, and the functions read what they read anyway; otherwise None."""
+        count = len(self.theta)
+        same = all(t._data is v._data for t, v in zip(self.reads, inputs[count:], strict=True))
+        return inputs[:count] if same and self._flat_tensors and not READ.by else None
+
     def reading(self, inputs: Sequence[Any]) -> AbstractContextManager[None]:
         """The context in which a function reads these values."""
         return substituted(self.reads, inputs[len(self.theta) :])
 
-    def call(self, fun: Callable[..., Any], head: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        """``fun(*head, *args)`` as a function of the `inputs`."""
-        return self.bound(fun, inputs)(*head)
+    def call(
+        self, fun: Callable[..., Any], head: Sequence[Any], inputs: Sequence[Any], count: int | None = None
+    ) -> Any:
+        """``fun(*head, *args)`` as a function of the `inputs`. count: the function takes only so many of the args."""
+        return self.bound(fun, inputs, count)(*head)
 
-    def bound(self, fun: Callable[..., Any], inputs: Sequence[Any]) -> Callable[..., Any]:
+    def bound(self, fun: Callable[..., Any], inputs: Sequence[Any], count: int | None = None) -> Callable[..., Any]:
         """``fun(*head, *args)`` as a function of the head.
 
-        Made where nothing is recorded, it is for derivatives by the head alone.
+        Made where nothing is recorded, it is for derivatives by the head alone. Where tensors are put for those that it
+        reads, a compiled function runs as it is written, for its program reads its own.
         """
-        args = self.filled(inputs)
-        if not self.reads or _same(self.reads, inputs[len(self.theta) :]):
+        args = self.filled(inputs)[:count]
+        if not (self.reads or READ.by) or _same(self.reads, inputs[len(self.theta) :]):
             return lambda *head: fun(*head, *args)
+        if isinstance(fun, Compiled):
+            fun = fun.traced_function
 
         def call(*head: Any) -> Any:
             with self.reading(inputs):
@@ -264,10 +277,24 @@ class Given:
         return call
 
 
-def example(value: Any) -> Any:
-    """A tensor of this shape and dtype that is in no graph and in no transform, with its value where there is one."""
+def is_traced(t: Any) -> bool:
+    """Whether the values of a tensor are those of a program."""
+    while isinstance(t, Lifted):
+        if isinstance(t._data, Traced):
+            return True
+        t = t._data.inside
+    return False
+
+
+def example(value: Any, traced: bool = False) -> Any:
+    """A tensor of this shape and dtype that is in no graph and in no transform, with its value where there is one.
+
+    traced: in a program, with the values of the traced call. Otherwise ValuesError, for they are others in each run.
+    """
     if not isinstance(value, Tensor):
         return value
+    if not traced and is_traced(value):
+        array_of(value)
     t, shape = value, value.shape
     while isinstance(t, Lifted):
         level, held = t._data.level, t._data.inside
@@ -275,6 +302,8 @@ def example(value: Any) -> Any:
             break
         varies = getattr(level, "varies", None)
         t = level.value(t)[0] if varies is not None and varies(t) else held
+    if isinstance(t._data, Traced):
+        return wrap(t._data.example)
     if isinstance(t, Lifted) or t.shape != shape:
         return wrap(np.ones(tuple(shape), value._data.dtype))
     return wrap(t._data)
@@ -317,6 +346,9 @@ def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(fun, (tuple, list)):
         for one in fun:
             yield from _variables(one)
+        return
+    if isinstance(fun, Compiled):
+        yield from _variables(fun.traced_function)
         return
     if isinstance(fun, functools.partial):
         yield from ((f"argument {i} of partial", a) for i, a in enumerate(fun.args))
@@ -370,7 +402,7 @@ def _within(name: str, value: Any, seen: set[int], depth: int) -> Iterator[Captu
         parts = [(f"{name}[{k!r}]", v) for k, v in value.items()]
     elif isinstance(value, (list, tuple, set, frozenset)):
         parts = [(f"{name}[{i}]", v) for i, v in enumerate(value)]
-    elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial)):
+    elif isinstance(value, (types.FunctionType, types.MethodType, functools.partial, Compiled)):
         parts = [(n, v) for n, v in _variables(value)]
     else:
         held = {**dict(_slots(value)), **getattr(value, "__dict__", {})}

@@ -20,6 +20,7 @@ from ...tensor.tensor import wrap
 from ..backends.steps import ASKED
 from .program import Program, Value
 from .symbols import Opaque, Symbol, called, symbol
+from .whole_calls import WholeOp
 
 if TYPE_CHECKING:
     from ...table.op import Op
@@ -128,10 +129,21 @@ class Lowered:
         assert entry.op is not None
         examples = [self._examples[n] for n in entry.results]
         many = len(examples) > 1
-        call = whole(entry.op)
+        call = self._call_of(entry.op) if isinstance(entry.op, WholeOp) else whole(entry.op)
         args, kwargs = _replaced(entry.args, self._boxed), _replaced(entry.kwargs, self._boxed)
         found = self.program.call(call, args, kwargs, tuple(examples) if many else examples[0])
         return list(found) if many else [found]
+
+    def _call_of(self, op: WholeOp) -> Any:
+        """The function of arrays for a call that is no operation of the table: the same one in each trace."""
+        known = self.program.whole_calls
+        if op.number is None:
+            return whole.__wrapped__(op)
+        if op.number not in known:
+            known[op.number] = op, whole.__wrapped__(op)
+        first, call = known[op.number]
+        op.share(first)
+        return call
 
     def _symbol(self, ref: Ref) -> Symbol:
         return Symbol(self.program, self.values[ref.number], self._examples[ref.number])

@@ -80,6 +80,7 @@ class Program:
 
     def __init__(self) -> None:
         self.values: list[Value] = []
+        self.whole_calls: dict[int, Any] = {}  # of the traces of one function: their n-th call that is no operation
         self._known: dict[Any, Value] = {}
 
     def _make(

@@ -26,6 +26,7 @@ from .holders import PLAIN, content, contents, is_a
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
+from .whole_calls import of_function
 
 Array = np.ndarray[Any, Any]
 Call = Callable[[Sequence[Tensor], Callable[[Any, Watch], Any]], Any]
@@ -179,7 +180,7 @@ def _written_down(
     recorded: bool,
     wanted: Sequence[bool] | None,
 ) -> tuple[Trace, _Numbers]:
-    with Trace(TracedTensor) as level, recording(recorded), _without_hooks():
+    with Trace(TracedTensor, of_function) as level, recording(recorded), _without_hooks():
         given = [level.lift(a, k) for a, k in zip(arrays, known, strict=True)]
         numbers = [level.number_of(t) for t in given]
         held = [(t._data, t._requires_grad) for t in given]
@@ -224,6 +225,7 @@ def _read(
     by = [*zip(numbers, given, strict=True), *captured]
     lines = [level.line(t) for t, a, b in zip(given, numbers, after, strict=True) if a != b]
     watch.begin_again()
+    level.ended = True
     cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
     if after != [level.number_of(t) for t in given]:
         raise TraceError(

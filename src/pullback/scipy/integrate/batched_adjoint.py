@@ -17,7 +17,7 @@ from ...autograd.grad_mode import enable_grad, no_grad
 from ...func.vectorize import vmap
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
-from .closed_functions import gradients
+from ..closed_functions import gradients
 from .explicit_steps import Tableau
 from .ivp_runs import Run
 

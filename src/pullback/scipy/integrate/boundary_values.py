@@ -15,9 +15,9 @@ from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
+from ..closed_functions import Closed, call, root
 from ..mirror import mirrors
 from ..user_functions import ON_FAILURE, Given, check_choice, check_function, not_converged, plain_setting, value_of
-from .closed_functions import Closed, call, root
 
 _WHERE = "pullback.scipy.integrate.solve_bvp"
 

@@ -16,7 +16,7 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
-from .closed_functions import Closed, call
+from ..closed_functions import Closed, call
 from .ivp_runs import EVENT, KNOT, Run, System
 from .trajectories import Trajectory
 

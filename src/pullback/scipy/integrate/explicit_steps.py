@@ -19,7 +19,7 @@ from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
-from .closed_functions import gradients
+from ..closed_functions import gradients
 
 
 class Tableau:

@@ -19,7 +19,7 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import wrap
 from ..array_nodes import Array
-from .closed_functions import Closed, gradients, root
+from ..closed_functions import Closed, gradients, root
 from .explicit_steps import combined
 from .right_hand_side import UserFunction
 

@@ -16,10 +16,10 @@ from ...ops.make.conversion import to
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
+from ..closed_functions import Closed, call
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
 from ..user_functions import ON_FAILURE, Given, check_choice, check_function, not_converged, plain_setting
-from .closed_functions import Closed, call
 from .continuous_adjoint import ContinuousTrajectory
 from .implicit_steps import jacobian_of
 from .ivp_runs import Run, System

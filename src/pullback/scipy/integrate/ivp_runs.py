@@ -14,8 +14,8 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
+from ..closed_functions import Closed, root
 from ..user_functions import name_of
-from .closed_functions import Closed, root
 from .explicit_steps import TABLEAUS, ExplicitStep
 from .implicit_steps import ImplicitStep
 from .right_hand_side import UserFunction

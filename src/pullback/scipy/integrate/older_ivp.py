@@ -15,10 +15,10 @@ from ...ops.make.conversion import to
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
+from ..closed_functions import Closed, call
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
 from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, plain_setting
-from .closed_functions import Closed, call
 from .ivp_runs import Run, System, queries
 from .right_hand_side import UserFunction
 from .trajectories import Trajectory

@@ -22,6 +22,7 @@ from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
+from ..closed_functions import Closed, call, each, given
 from ..mirror import mirrors
 from ..user_functions import (
     ON_FAILURE,
@@ -34,7 +35,6 @@ from ..user_functions import (
     plain_setting,
     value_of,
 )
-from .closed_functions import Closed, call, each, given
 
 Integrate = Callable[[Callable[[float], Array], float, float], Array]
 

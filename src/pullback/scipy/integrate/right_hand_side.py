@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...compile.direct import Direct, direct
 from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
@@ -72,10 +73,16 @@ class UserFunction:
 
     def of_arrays(self, theta: Sequence[Any]) -> Callable[[Any, Any], Array]:
         """The function of a number and an array that SciPy calls."""
-        fun = self.given.bound(self.fun, theta)
+        fun, args = self.given.bound(self.fun, theta), self.given.plain_tensors(theta)
+        fast: Direct | None = None
+        looked = self.columns or args is None
 
         def f(t: Any, y: Any) -> Any:
-            return self._value(fun, wrap(np.array(t, np.float64)), wrap(np.array(y)))._data
+            nonlocal fast, looked
+            t, y = np.array(t, np.float64), np.array(y)
+            if not looked:
+                looked, fast = True, direct(self.fun, (wrap(t), wrap(y), *(args or ())), 2)
+            return self._value(fun, wrap(t), wrap(y))._data if fast is None else fast.value(t, y)
 
         return f
 

@@ -18,8 +18,8 @@ from ...ops.shape.joining import concatenate
 from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import array_of, as_tensor, floating
+from ..closed_functions import Closed, call
 from ..mirror import mirrors
-from .closed_functions import Closed, call
 
 _DERIVATIVE = "linear in y; x, dx and initial by the formula of the weights"
 

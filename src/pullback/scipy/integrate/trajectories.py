@@ -13,8 +13,8 @@ import numpy as np
 
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
+from ..closed_functions import Closed
 from .batched_adjoint import Batched, Inside
-from .closed_functions import Closed
 from .explicit_steps import TABLEAUS, Adjoint, Tableau
 from .ivp_runs import EVENT, KNOT, Run, System
 

@@ -28,8 +28,11 @@ _BY_MATRICES = ("dogleg", "trust-exact")
 
 def value_and_slope(program: Program, parameters: Any) -> Callable[[Array], tuple[float, Array]]:
     """The value and the gradient at once, as SciPy takes them with ``jac=True``."""
+    fast = program.direct(parameters)
 
     def both(a: Array, *ignored: Any) -> tuple[float, Array]:
+        if fast is not None and (found := fast.value_and_gradient(np.array(a))) is not None:
+            return found[0].item(), found[1]
         with enable_grad():
             x = wrap(np.array(a)).requires_grad_()
             f = program(x, *parameters)

@@ -17,6 +17,7 @@ import scipy.optimize
 
 from ... import errors
 from ...autograd.grad_mode import no_grad
+from ...compile.direct import Direct, direct
 from ...func.jacobian import jacfwd
 from ...func.reverse import vjp
 from ...ops.elementwise.limits import where as choose
@@ -102,7 +103,7 @@ class Program(Problem):
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What a function of the unknowns and ``args=`` returns."""
-        return self.given.call(lambda x, *args: fun(x, *args[: self._own]), (x,), parameters)
+        return self.given.call(fun, (x,), parameters, self._own)
 
     def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
         """The value, a number."""
@@ -116,6 +117,13 @@ class Program(Problem):
                 )
             )
         return reshape(found, ())
+
+    def direct(self, parameters: Sequence[Any]) -> Direct | None:
+        """The value and its gradient on arrays, if the function is a compiled one and is called with Tensors alone."""
+        args = self.given.plain_tensors(parameters)
+        if self.rows or args is None or len(self.shape) != 1:
+            return None
+        return direct(self.fun, (self.start.detach(), *args), 1, gradient=True)
 
     def parts(self, x: Tensor, *parameters: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each constraint its values, and their lower and upper bounds."""

@@ -13,19 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from ... import autograd
-from ...autograd.function import Function
-from ...autograd.grad_mode import enable_grad, no_grad
-from ...func.forward import jvp
-from ...func.reverse import Tracked, vjp
-from ...func.vectorize import vmap
-from ...ops.shape.axes import movedim
-from ...ops.shape.joining import stack
-from ...ops.shape.reshape import reshape
-from ...tensor.modes import thread
-from ...tensor.tensor import Tensor, is_tracked, wrap
-from ..array_nodes import Array, array_of
-from ..solutions import Solution
+from .. import autograd
+from ..autograd.function import Function
+from ..autograd.grad_mode import enable_grad, no_grad
+from ..func.forward import jvp
+from ..func.reverse import Tracked, vjp
+from ..func.vectorize import vmap
+from ..ops.shape.axes import movedim
+from ..ops.shape.joining import stack
+from ..ops.shape.reshape import reshape
+from ..tensor.modes import thread
+from ..tensor.tensor import Tensor, is_tracked, wrap
+from .array_nodes import Array, array_of
+from .solutions import Solution
 
 
 def gradients(out: Tensor, inputs: Sequence[Tensor], cotangent: Array, keep: bool = False) -> list[Any]:
@@ -107,7 +107,7 @@ class Call(Function):
     def forward(closed: Closed, *xs: Tensor) -> Any:
         """Call it; nothing is recorded."""
         with no_grad():
-            outs = closed.values(*[x.detach() for x in xs])
+            outs = closed.values(*[wrap(array_of(x)) for x in xs])
         return tuple([wrap(np.array(array_of(o))) for o in outs])
 
     @staticmethod
