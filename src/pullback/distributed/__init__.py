@@ -74,7 +74,6 @@ __all__ = [
     "is_mpi_available",
     "isend",
     "new_group",
-    "nn",
     "partial",
     "placement",
     "recv",
@@ -85,3 +84,7 @@ __all__ = [
     "send",
     "varying",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -25,6 +25,11 @@ from .process_group import Group, group_of
 
 __all__ = ["DistributedDataParallel"]
 
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 _MB = 1 << 20
 
 

@@ -1,9 +1,10 @@
 """Placements: what a tensor means to the ranks together, carried through every operation.
 
 A plain tensor is *varying*: each rank has its own. A *replicated* tensor is one value that every rank holds; a
-*partial* one is the sum of what the ranks hold. These two are tensors of a level, as those of a transform are: `Placement` is a
-level below all others, so no operation, rule, Function or transform computes with them without asking it. It computes
-on the tensors inside, and gives the result the placement that follows. Where none follows it refuses, and says why.
+*partial* one is the sum of what the ranks hold. These two are tensors of a level, as those of a transform are:
+`Placement` is a level below all others, so no operation, rule, Function or transform computes with them without
+asking it. It computes on the tensors inside, and gives the result the placement that follows. Where none follows it
+refuses, and says why.
 
 The gradient of a replicated tensor is replicated, that of a varying one varying, that of a partial one replicated. So
 the placements of a backward pass follow from those of the forward one, and it is checked by the same rule.

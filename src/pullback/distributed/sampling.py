@@ -14,6 +14,10 @@ from .process_group import get_rank, get_world_size
 __all__ = ["DistributedSampler"]
 
 
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
 class DistributedSampler(Sampler[int]):
     """Every n-th index of a data set, from the rank's own on, in an order that is the same on all n ranks.
 

@@ -291,8 +291,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "modules":
-        return _importlib.import_module("pullback.nn.modules")
+    if name in ("modules", "parallel"):
+        return _importlib.import_module(f"pullback.nn.{name}")
     raise AttributeError(
         f"module 'pullback.nn' has no attribute {name!r}: it is not in pullback, or not yet.\n"
         "  What to do: write it as a subclass of pullback.nn.Module, with functions of pullback and "

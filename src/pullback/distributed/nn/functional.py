@@ -202,3 +202,7 @@ __all__ = [
     "scatter",
     "sendrecv",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
