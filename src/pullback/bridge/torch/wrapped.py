@@ -41,9 +41,9 @@ class Foreign:
     """A function of ours that takes tensors and returns a tuple of them; its derivatives are of the same kind.
 
     tree: what it returned last, with its nesting. start, end: the positions of the random stream at the beginning and
-    at the end of each run; None: wherever it is. read_only: whether it may not write to its arguments, because it is run
-    again, or its schema says so. primals: in a derivative, the numbers of the arguments that are those
-    of the function itself.
+    at the end of each run; None: wherever it is. read_only: whether it may not write to its arguments, because it is
+    run again, or its schema says so. primals: in a derivative, the numbers of the arguments that are those of the
+    function itself.
     """
 
     tree: Any = None
