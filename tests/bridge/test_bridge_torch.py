@@ -270,6 +270,65 @@ def test_what_is_overwritten_is_refused_if_the_gradient_needs_it() -> None:
             y.sum().backward()
 
 
+def tripled(a: Any, b: Any) -> Any:
+    a.mul_(3)
+    return a + b
+
+
+@pytest.mark.parametrize("way", ["plain", "recorded", "an error"])
+def test_torch_is_told_what_the_function_wrote_to(way: str) -> None:
+    """A node of torch's own had saved it: its gradient would be wrong."""
+    written, x = torch.ones(3), real(3)
+    y = x * written
+    if way == "an error":
+        with pytest.raises(RuntimeError, match="size"):
+            wrap(tripled)(written, torch.ones(2))
+    else:
+        wrap(tripled)(written, real(3) if way == "recorded" else torch.ones(3))
+    assert written.tolist() == [3, 3, 3]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+AGAIN: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda a, b: F.grad(lambda b: wrap(tripled)(a, b).sum())(b),
+    "jvp": lambda a, b: F.jvp(lambda b: wrap(tripled)(a, b), (b,), (b,)),
+    "vmap": lambda a, b: F.vmap(wrap(tripled), (None, 0))(a, torch.stack([b, b])),
+    "checkpoint": lambda a, b: torch.utils.checkpoint.checkpoint(
+        wrap(tripled), a, b.requires_grad_(), use_reentrant=False
+    ),
+}
+
+
+@pytest.mark.parametrize("way", AGAIN)
+def test_what_is_run_again_writes_to_no_argument(way: str) -> None:
+    """Each run would write once more, and the derivatives would be those of other values."""
+    written = torch.ones(3)
+    with pytest.raises(RuntimeError, match=r"(?s)read-only.*clone\(\)"):
+        AGAIN[way](written, torch.ones(3))
+    assert written.tolist() == [1, 1, 1]
+
+
+def test_the_second_derivative_of_a_function_that_writes_is_refused() -> None:
+    def product(a: Any, b: Any) -> Any:
+        a.mul_(3)
+        return (a * b**2).sum()
+
+    written, x = torch.ones(3), real(3)
+    y = wrap(product)(written, x)
+    with pytest.raises(RuntimeError, match=r"(?s)read-only.*clone\(\)"):
+        torch.autograd.grad(y, x, create_graph=True)
+    assert written.tolist() == [3, 3, 3]
+    torch.testing.assert_close(torch.autograd.grad(y, x)[0], 6 * x.detach())
+
+
+def test_what_the_function_only_reads_has_no_other_version() -> None:
+    x, y = torch.ones(3), real(3)
+    wrap(lambda a, b: (a * b).exp_())(x, y).sum().backward()
+    F.jvp(wrap(lambda a: a.exp().mul_(2)), (x,), (x,))
+    assert (x._version, y._version) == (0, 0)
+
+
 DTYPES = "float16 float32 float64 complex64 complex128 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool bfloat16"
 
 
@@ -521,6 +580,26 @@ def test_an_operator_is_compiled_whole() -> None:
         x, w = x.requires_grad_(), torch.randn(2, 2, requires_grad=True)
         expected = torch.autograd.grad(torch.nn.functional.silu(x * 2).sum() + 2 * (w @ w).sum(), (x, w))
         torch.testing.assert_close(torch.autograd.grad(compiled(x, w), (x, w)), expected)
+
+
+@pytest.mark.parametrize("call", ["called", "torch.ops", "compiled"])
+def test_an_operator_writes_to_no_argument(call: str) -> None:
+    """Its schema says so, and torch's compiler relies on it."""
+    name = "writes_" + call.replace(".", "_")
+    called = op(f"pullback_tests::{name}", fake=lambda a: a.new_empty(()))(written_sum)
+    plain = getattr(torch.ops.pullback_tests, name)
+    f = {"called": called, "torch.ops": plain, "compiled": torch.compile(called, backend="eager", fullgraph=True)}[call]
+    for x in (torch.ones(3), real(3)):
+        before = x.tolist()
+        with pytest.raises(RuntimeError, match="read-only"), torch.set_grad_enabled(x.requires_grad):
+            f(x)
+        assert x.tolist() == before
+
+
+def written_sum(a: Any) -> Any:
+    with pullback.no_grad():
+        a.mul_(3)
+    return a.sum()
 
 
 def test_an_operator_is_traced() -> None:

@@ -122,6 +122,43 @@ def test_results_share_no_memory_and_writes_are_noticed() -> None:
         y.sum().backward()
 
 
+def tripled(a: Any, b: Any) -> Any:
+    a.mul_(3)
+    return a + b
+
+
+@pytest.mark.parametrize("way", ["plain", "recorded", "grad", "an error"])
+def test_what_the_function_writes_to_is_counted(way: str) -> None:
+    """A node of ours had saved it: its gradient would be wrong."""
+    written, x = pullback.ones(3), real(3)
+    y = x * written
+    add = function(tripled)
+    if way == "plain":
+        add(written, pullback.ones(3))
+    elif way == "recorded":
+        assert pullback.autograd.grad(add(written, x).sum(), x)[0].tolist() == [1, 1, 1]
+    elif way == "grad":
+        F.grad(lambda b: add(written, b).sum())(pullback.ones(3))
+    else:
+        with pytest.raises(RuntimeError, match="size"):
+            add(written, pullback.ones(2))
+    assert written.tolist() == [3, 3, 3]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_function_that_writes_to_what_it_differentiates_is_told_what_to_do() -> None:
+    x = pullback.tensor([[-1.0, 2.0]], requires_grad=True)
+    first = torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(2, 1))
+    pushed = function(lambda a: a.mul_(2))
+    for f in (pushed, Module(first), lambda x: F.jvp(pushed, (x,), (x,))):
+        with pytest.raises(RuntimeError, match=r"(?s)writes to an argument that requires grad.*clone\(\)"):
+            f(x * 2)
+        assert x.tolist() == [[-1, 2]]
+    Module(first)(x.detach()).sum().backward()
+    assert first[1].weight.grad.tolist() == [[0, 2]]
+
+
 LAYER = torch.nn.Linear(3, 3, dtype=torch.float64)
 PARAMETER = pullback.ones(3, dtype=pullback.float64, requires_grad=True)
 OURS = pullback.ones(3)

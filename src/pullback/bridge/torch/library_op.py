@@ -19,7 +19,7 @@ from ... import errors
 from ...tensor.tensor import Tensor
 from ..hosts import Shape, check_function, name_of, results, tensors_in
 from .exchange import has_derivative, numpy_dtype, torch_dtype
-from .wrapped import Foreign, call, is_traced, run, wrap
+from .wrapped import Foreign, call, is_traced, made_wrapper, run
 
 _KINDS = {Tensor: "Tensor", Any: "Tensor", int: "int", float: "float", bool: "bool", str: "str"}
 _WHERE = "pullback.bridge.torch.op()"
@@ -38,7 +38,7 @@ def op(qualname: str, *, schema: str | None = None, fake: Callable[..., Any] | N
 
     The function made takes and returns torch tensors as that of `wrap` does, and can be called in functions that
     `torch.compile` compiles with ``fullgraph=True``. There the arguments are positional, and the results are given
-    with their first derivatives.
+    with their first derivatives. The function may not write to its arguments, as the schema says.
 
     Raises:
         ValueError: a name without a namespace.
@@ -62,7 +62,7 @@ def op(qualname: str, *, schema: str | None = None, fake: Callable[..., Any] | N
     def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
         check_function(_WHERE, f)
         operator = _Operator(f, qualname, schema or schema_of(f), fake).defined
-        eager = wrap(f)
+        eager = made_wrapper(f, read_only=True)
 
         @functools.wraps(eager)
         def called(*args: Any, **kwargs: Any) -> Any:
@@ -140,7 +140,7 @@ class _Operator:
             parts = iter(xs)
             return self.f(*[next(parts) if isinstance(a, torch.Tensor) else a for a in args])
 
-        return Foreign(of_tensors, self.where)
+        return Foreign(of_tensors, self.where, read_only=True)
 
     # The call ---------------------------------------------------------------------------------------------------------
 
@@ -200,7 +200,7 @@ class _Operator:
             cotangents: list[Any] = [next(rest) if has else None for has in floats]
             return whole.flat(*cotangents, *rest)
 
-        return Foreign(pulled, self.where)
+        return Foreign(pulled, self.where, read_only=True)
 
     def _run_vjp(self, gs: list[Any], wanted: list[bool], floats: list[bool], *args: Any) -> list[Any]:
         """The gradients of the arguments that are wanted."""

@@ -90,11 +90,12 @@ class Foreign:
 
     tree: what it returned last, with its nesting. first: torch tensors that stand for the first arguments, with their
     own memory and counters of writes. enabled: whether anything can be recorded in the next call. records: whether its
-    graph is wanted. graph: that of the last call.
+    graph is wanted. tracked: which arguments it may then begin at. graph: that of the last call.
     """
 
     tree: Any = None
     enabled = records = False
+    tracked: Sequence[bool] = ()
     graph: Graph | None = None
 
     def __init__(self, f: Callable[..., Any], where: str, first: Sequence[Any] = ()) -> None:
@@ -124,18 +125,24 @@ class Foreign:
         ts = [t.detach() for t in self.first]
         ts += [to_torch(p) for p in ps[len(ts) :]]
         if self.records:
-            for t, p in zip(ts, ps, strict=True):
-                if p._data.dtype.kind in "fcV":
+            for t, p, tracked in zip(ts, ps, self.tracked, strict=True):
+                if tracked and p._data.dtype.kind in "fcV":
                     t.requires_grad = True
+        versions = [t._version for t in ts]
         modes, before = thread.modes, torch.is_grad_enabled()
         ours = modes.grad_enabled
         try:
             modes.grad_enabled = self.enabled  # so that what requires grad is not converted in it without a word
             torch._C._set_grad_enabled(self.enabled)
             outs = self.flat(*ts)
+        except RuntimeError as error:
+            raise _written(error, self.where) from error
         finally:
             torch._C._set_grad_enabled(before)
             modes.grad_enabled = ours
+            for t, n, p in zip(ts, versions, ps, strict=True):
+                if t._version != n:
+                    p._bump()
         _refuse_captured(outs, ts, self.where)
         if self.records:
             self.graph = Graph(ts, outs)
@@ -293,6 +300,18 @@ def taken_over(outs: Sequence[Any], ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     return tuple(made)
 
 
+def _written(error: RuntimeError, where: str) -> RuntimeError:
+    """torch's error of a write to an argument that is differentiated, with what to do; another error as it is."""
+    if "a leaf Variable that requires grad is being used in an in-place operation" not in str(error):
+        return error
+    return RuntimeError(
+        errors.message(
+            f"{where} writes to an argument that requires grad: {error}",
+            do="let it write to a clone(), or make torch modules with inplace=False",
+        )
+    )
+
+
 def _refuse_captured(outs: Sequence[Any], ts: Sequence[Any], where: str) -> None:
     """Refuse a function that reads, besides its arguments, torch tensors that require grad."""
     seen: set[Any] = set()
@@ -333,7 +352,8 @@ def apply(foreign: Foreign, ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of a foreign function, with their places in our graph."""
     lifted = any(isinstance(p, Lifted) for p in ps)
     foreign.enabled = lifted or thread.modes.grad_enabled
-    foreign.records = lifted or (foreign.enabled and any(p._requires_grad for p in ps))
+    foreign.tracked = tracked = [lifted or p._requires_grad for p in ps]
+    foreign.records = lifted or (foreign.enabled and True in tracked)
     found = (TransformedTorchFunction if lifted else TorchFunction).apply(foreign, *ps)
     return found if type(found) is tuple else (found,)
 

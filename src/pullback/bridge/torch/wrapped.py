@@ -41,8 +41,9 @@ class Foreign:
     """A function of ours that takes tensors and returns a tuple of them; its derivatives are of the same kind.
 
     tree: what it returned last, with its nesting. start, end: the positions of the random stream at the beginning and
-    at the end of each run; None: wherever it is. primals: in a derivative, the numbers of the arguments that are those
-    of the function itself.
+    at the end of each run; None: wherever it is. read_only: whether it may not write to its arguments, because it is
+    run again, or its schema says so. primals: in a derivative, the numbers of the arguments that are those of the
+    function itself.
     """
 
     tree: Any = None
@@ -50,8 +51,18 @@ class Foreign:
     end: Any = None
     primals: Sequence[int] | None = None
 
-    def __init__(self, f: Callable[..., Any], where: str) -> None:
-        self.f, self.where = f, where
+    def __init__(self, f: Callable[..., Any], where: str, read_only: bool = False) -> None:
+        self.f, self.where, self.read_only = f, where, read_only
+
+    def given(self, x: Any) -> Tensor:
+        """The Tensor on the memory of a torch tensor outside of a graph."""
+        a = array_of(x)
+        if self.read_only:
+            a = a.view()  # torch itself gives one array again
+            a.flags.writeable = False
+        made = wrap_array(a)
+        made._version_of = None  # its writes are counted, in inference mode too
+        return made
 
     def flat(self, *xs: Tensor) -> tuple[Tensor, ...]:
         """Call the function, every time with the same random numbers if `start` is set."""
@@ -91,7 +102,7 @@ class Foreign:
 
     def _derivative(self, f: Callable[..., Any], lead: int, count: int) -> Foreign:
         """A derivative, whose arguments from number `lead` on are the `count` ones of this function."""
-        made = Foreign(f, self.where)
+        made = Foreign(f, self.where, read_only=True)
         made.primals = [lead + i for i in (range(count) if self.primals is None else self.primals)]
         return made
 
@@ -99,7 +110,7 @@ class Foreign:
         """The function of batches, whose results have the batch along their first axis."""
         if self.primals is not None and all(dims[i] is None for i in self.primals):
             randomness = "same"  # the function itself was not batched
-        made = Foreign(func.vmap(self.flat, in_dims=tuple(dims), randomness=randomness), self.where)
+        made = Foreign(func.vmap(self.flat, in_dims=tuple(dims), randomness=randomness), self.where, read_only=True)
         made.primals = self.primals
         return made
 
@@ -162,10 +173,21 @@ def call(foreign: Foreign, xs: Sequence[Any]) -> tuple[Any, ...]:
 
 def run(foreign: Foreign, xs: Sequence[Any]) -> tuple[Any, ...]:
     """Run the function without a graph."""
-    given = [to_pullback(x) for x in xs]
-    outs = foreign.flat(*given)
+    given = [foreign.given(x.detach()) for x in xs]
+    try:
+        outs = foreign.flat(*given)
+    finally:
+        count_writes(given, xs)
     refuse_captured(outs, given, foreign.where)
     return all_to_torch(outs, given)
+
+
+def count_writes(given: Sequence[Tensor], xs: Sequence[Any]) -> None:
+    """Tell torch's counters which arguments the function has written to."""
+    for p, x in zip(given, xs, strict=True):
+        version = p._version_of
+        if version is not None and version.n and not x.is_inference():
+            torch.autograd.graph.increment_version(x)
 
 
 def _in_old_batch(foreign: Foreign, xs: Sequence[Any]) -> tuple[Any, ...]:
@@ -194,16 +216,19 @@ class Kept(torch.autograd.Function):
         ctx.wanted = ctx.needs_input_grad[1:]
         for x, wanted in zip(xs, ctx.wanted, strict=True):
             alias = x.detach()
-            p = wrap_array(array_of(alias))
+            p = foreign.given(alias)
             p._requires_grad = wanted
             aliases.append(alias)
             given.append(p)
         ctx.start = position()
-        if thread.modes.grad_enabled:
-            outs = foreign.flat(*given)
-        else:
-            with enable_grad():
+        try:
+            if thread.modes.grad_enabled:
                 outs = foreign.flat(*given)
+            else:
+                with enable_grad():
+                    outs = foreign.flat(*given)
+        finally:
+            count_writes(given, xs)
         refuse_captured(outs, given, foreign.where)
         made = all_to_torch(outs, given)
         constant = [t for t, o in zip(made, outs, strict=True) if not o._requires_grad]
@@ -258,7 +283,8 @@ class Recomputed(torch.autograd.Function):
 
     @staticmethod
     def forward(foreign: Foreign, *xs: Any) -> tuple[Any, ...]:
-        """Run the function."""
+        """Run the function, which is run again."""
+        foreign.read_only = True
         return run(foreign, xs)
 
     @staticmethod
@@ -321,15 +347,21 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
     See https://docs.pytorch.org/docs/stable/notes/extending.html.
     """
     check_function("pullback.bridge.torch.wrap()", f)
+    return made_wrapper(f)
+
+
+def made_wrapper(f: Callable[..., Any], read_only: bool = False) -> Callable[..., Any]:
+    """`wrap`, for what was checked."""
     where = f"the function {name_of(f)}"
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         if torch.compiler.is_compiling():
             return apart(*args, **kwargs)
         if not kwargs and all(isinstance(a, torch.Tensor) for a in args):
-            foreign, xs = Foreign(f, where), list(args)
+            foreign, xs = Foreign(f, where, read_only), list(args)
         else:
-            foreign, xs = _with_constants(f, where, args, kwargs)
+            of_tensors, xs = _with_constants(f, args, kwargs)
+            foreign = Foreign(of_tensors, where, read_only)
         return foreign.nested(call(foreign, xs))
 
     functools.update_wrapper(wrapped, f, assigned=("__name__", "__qualname__", "__doc__"), updated=())
@@ -340,7 +372,7 @@ def wrap(f: Callable[..., Any]) -> Callable[..., Any]:
 _APART = "a function of pullback.bridge.torch.wrap is run by itself; one of pullback.bridge.torch.op stays in the graph"
 
 
-def _with_constants(f: Callable[..., Any], where: str, args: Any, kwargs: dict[str, Any]) -> tuple[Foreign, list[Any]]:
+def _with_constants(f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> tuple[Callable[..., Any], list[Any]]:
     """The function of the tensors among the arguments alone, and these."""
     tree = (args, kwargs)
     flat = list(leaves(tree))
@@ -353,4 +385,4 @@ def _with_constants(f: Callable[..., Any], where: str, args: Any, kwargs: dict[s
         given, named = rebuild(tree, iter(filled))
         return f(*given, **named)
 
-    return Foreign(of_tensors, where), [flat[i] for i in places]
+    return of_tensors, [flat[i] for i in places]
