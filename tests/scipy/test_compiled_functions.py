@@ -9,8 +9,8 @@ import pytest
 
 import pullback
 from pullback.autograd import grad
-from pullback.compile.direct import Direct, direct
 from pullback.scipy import integrate, optimize
+from pullback.scipy.direct_calls import Direct, direct
 
 F64 = pullback.float64
 

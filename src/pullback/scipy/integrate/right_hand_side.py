@@ -14,6 +14,7 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
+from ..direct_calls import Direct, direct
 from ..user_functions import Given, name_of, value_of
 
 

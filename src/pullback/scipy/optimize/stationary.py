@@ -26,6 +26,7 @@ from ...ops.shape.joining import cat
 from ...ops.shape.reshape import expand, reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
+from ..direct_calls import Direct, direct
 from ..implicit import Implicit
 from ..user_functions import arguments, value_of
 from .outcomes import Problem

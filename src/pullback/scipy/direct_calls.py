@@ -1,0 +1,110 @@
+"""A compiled function on arrays, for a solver that calls it many times with tensors of one kind.
+
+A call of a compiled function looks up its signature, wraps what its program gives, and makes a node. For a small
+function this takes longer than the program. A `Direct` has looked up the signature once; in each call it compares what
+the function reads, as every call does, and runs the program on the arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..compile.compiled import Compiled
+from ..compile.signature import Entry
+from ..compile.trace.whole_calls import OutgrownError
+from ..tensor import dtypes
+from ..tensor.modes import LEVELS, thread, within
+from ..tensor.tensor import Tensor, wrap
+
+Array = np.ndarray[Any, Any]
+
+
+class Direct:
+    """Calls of a compiled function in which only the first tensors change.
+
+    slow: the function of these tensors, for a call in which anything else is not as it was. gradient: whether a call
+    gives the gradient by the first one, too.
+    """
+
+    def __init__(self, entry: Entry, tensors: Sequence[Tensor], changing: int, slow: Callable[..., Any]) -> None:
+        self._entry, self._slow = entry, slow
+        self._kinds = [(t._data.shape, t._data.dtype) for t in tensors[:changing]]
+        self._fixed = [*tensors[changing:], *entry.tensors]
+        self._fixed_kinds = [(t, t._data.shape, t._data.dtype, t._requires_grad) for t in self._fixed]
+        self._default = dtypes.default()
+        self._backward: Any = None
+
+    def _holds(self, arrays: Sequence[Array]) -> bool:
+        if LEVELS.n or thread.modes.watch is not None or dtypes.default() is not self._default:
+            return False
+        for a, (shape, dtype) in zip(arrays, self._kinds, strict=True):
+            if a.shape != shape or a.dtype != dtype:
+                return False
+        for t, shape, dtype, requires in self._fixed_kinds:
+            if t._data.shape != shape or t._data.dtype != dtype or t._requires_grad is not requires:
+                return False
+        return self._entry.environment.holds_still()
+
+    def value(self, *arrays: Array) -> Array:
+        """The value, an array."""
+        if self._holds(arrays):
+            try:
+                value: Array = self._entry.forward.run(*arrays, *[t._data for t in self._fixed])[0]
+                return value
+            except OutgrownError:
+                pass
+        found: Array = self._slow(*map(wrap, arrays))._data
+        return found
+
+    def value_and_gradient(self, array: Array) -> tuple[Array, Array] | None:
+        """The value, a number, and its gradient by the array; None if they are to be had only as usual."""
+        if not self._holds((array,)):
+            return None
+        entry, fixed = self._entry, [t._data for t in self._fixed]
+        try:
+            value, *saved = entry.forward.run(array, *fixed)
+        except OutgrownError:
+            return None
+        given = [array, *fixed, value] if entry.saved_results else [array, *fixed]
+        if self._backward is None:
+            wanted = (True, *[False] * len(fixed))
+            entry.backward([wrap(a) for a in given], saved, [_ONE], wanted)
+            self._backward = entry.plan_of(wanted)
+        if self._backward is None:
+            return None
+        plan, places = self._backward
+        return value, plan.run(*given, *saved, _ONE)[places[0]]
+
+
+_ONE = np.ones(())
+
+
+def direct(fn: Any, args: Sequence[Any], changing: int, *, gradient: bool = False) -> Direct | None:
+    """Calls of a compiled function on arrays; None if it is none, or if a call needs more than its program.
+
+    args: the arguments of one call, Tensors; `changing` says how many of the first change. gradient: the value is a
+    number, and its gradient by the one that changes is wanted.
+    """
+    if not isinstance(fn, Compiled) or fn.options()[3] or LEVELS.n or not all(type(a) is Tensor for a in args):
+        return None
+    if len({id(a) for a in args}) < len(args):
+        return None
+    given = [wrap(a._data) for a in args[:changing]]
+    given[0]._requires_grad = gradient
+    with_fixed = [*given, *args[changing:]]
+    entry = within(thread.modes, {"grad_enabled": gradient}, fn.entry_of, *with_fixed)
+    if entry is None or not _is_simple(entry, gradient):
+        return None
+    return Direct(entry, with_fixed, changing, lambda *xs: fn(*xs, *args[changing:]))
+
+
+def _is_simple(entry: Entry, gradient: bool) -> bool:
+    """Whether a program has one result, a new tensor, and holds for tensors that lie in memory in any way."""
+    traced = entry.traced
+    one = entry.direct and len(entry.outs) == 1 and entry.rebuilt(["result"]) == "result"
+    anyhow = not traced.layouts and not traced.asked and not entry.shared
+    known = entry.saving is not None and traced.outs[0].shape == () and traced.outs[0].dtype.kind == "f"
+    return one and anyhow and (not gradient or (known and not traced.problem and traced.gradients[0] is not None))
