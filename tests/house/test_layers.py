@@ -379,7 +379,7 @@ ROOM_FAULTS = {
     ),
     "a long room": (
         {f"table/file{n}.py": "x = 0\n" * 400 for n in range(7)},
-        "pullback/table: 2800 lines of code, of at most 2450 in this room",
+        "pullback/table: 2800 lines of code, of at most 2470 in this room",
     ),
     "one name for two things": (
         {"ops/shape/axes.py": "", "tensor/axes.py": ""},
