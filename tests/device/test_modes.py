@@ -23,9 +23,9 @@ ASKED_FOR_VALUES = frozenset(
     special.chebyshev_polynomial_w special.hermite_polynomial_h special.hermite_polynomial_he
     special.laguerre_polynomial_l special.legendre_polynomial_p special.shifted_chebyshev_polynomial_t
     special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
-    special.shifted_chebyshev_polynomial_w narrow select split tensor_split repeat_interleave where""".split()
+    special.shifted_chebyshev_polynomial_w narrow select split tensor_split repeat_interleave where norm""".split()
 )
-"""Those below whose number of steps, whose result's shape, or whose place is a value of a tensor."""
+"""Those below whose number of steps, whose result's shape, or whose place is a value of a tensor; norms by singular values."""
 
 NEVER_WAIT = ("ops.elementwise", "ops.reduce.sums", "ops.reduce.extremes", "ops.reduce.norm", "ops.reduce.statistics")
 NEVER_WAIT += ("ops.products", "ops.shape", "nn.functional.images", "nn.functional.activation", "nn.functional.linear")

@@ -499,9 +499,7 @@ def test_what_is_not_there_says_so() -> None:
     assert pullback.cuda.device_count() == 0
     for text in ("manual_seed(1)", "manual_seed_all(1)", "empty_cache()"):  # what scripts call all the same
         assert eval(f"lib.cuda.{text}", {"lib": pullback}) is None
-    with pytest.raises(
-        AttributeError, match=r"a function that pullback.cuda has.*\n.*leave autocast and GradScaler out"
-    ):
+    with pytest.raises(AttributeError, match=r"pullback.cuda has.*\n.*leave autocast and GradScaler out"):
         _ = pullback.cuda.amp
     with pytest.raises(AttributeError, match=r"pullback.cuda.Stream.\n.*streams and events are those of CuPy"):
         _ = pullback.cuda.Stream

@@ -72,7 +72,7 @@ def counted(mask: Any, axis: int) -> Any:
 
 # Positions that repeat ------------------------------------------------------------------------------------------------
 
-_AT = {np.add: "iIlLqQfd", np.maximum: "iIlLqQfd", np.minimum: "iIlLqQfd"}
+_AT: dict[Any, str] = {np.add: "iIlLqQfd", np.maximum: "iIlLqQfd", np.minimum: "iIlLqQfd"}
 """The types for which devices combine values at one position by an atomic instruction."""
 
 

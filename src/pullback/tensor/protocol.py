@@ -150,7 +150,7 @@ def is_payload(value: Any) -> bool:
 
 
 @functools.cache
-def _of_another_library(kind: type) -> bool:
+def _of_another_library(kind: Any) -> bool:
     own = issubclass(kind, (np.ndarray, LevelPayload)) or hasattr(kind, "carry") or hasattr(kind, "_data")
     return hasattr(kind, "__array_function__") and not own
 

@@ -122,9 +122,9 @@ def _to_device(input: Any, where: Any, back: Any) -> Any:
 def placed(t: Tensor, device: Any) -> Tensor:
     """The tensor on a device: itself, if it lies there."""
     where, have = dtypes.device(device), t.device
-    dtypes.check_device(where)
     if where.type == have.type and where.index in (None, have.index):
         return t
+    dtypes.check_device(where)
     found: Tensor = apply(_to_device.op, (t, where, have), {})
     return found
 

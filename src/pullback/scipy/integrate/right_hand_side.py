@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...compile.direct import Direct, direct
 from ...ops.make.conversion import to
 from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape

@@ -17,7 +17,6 @@ import scipy.optimize
 
 from ... import errors
 from ...autograd.grad_mode import no_grad
-from ...compile.direct import Direct, direct
 from ...func.jacobian import jacfwd
 from ...func.reverse import vjp
 from ...ops.elementwise.limits import where as choose
