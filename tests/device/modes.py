@@ -137,9 +137,8 @@ def measured(mode: str, dtype: str = "float64") -> tuple[int, dict[str, str], di
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for name, op in carrying.entries().items():
-            samples = [
-                s for s in op.domain("samples") if "cpu" not in str([s.args, s.kwargs])
-            ]  # those move it to the host, rightly
+            # those that name the CPU move a tensor to the host, rightly
+            samples = [s for s in op.domain("samples") if "cpu" not in str([s.args, s.kwargs])]
             reasons = [r for s in samples if (r := of_sample(op, s.arrays(dtype), mode)) is not None]
             entries += bool(reasons)
             if why := next((reason for reason, _ in reasons if reason), ""):

@@ -25,7 +25,7 @@ ASKED_FOR_VALUES = frozenset(
     special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
     special.shifted_chebyshev_polynomial_w narrow select split tensor_split repeat_interleave where norm""".split()
 )
-"""Those below whose number of steps, whose result's shape, or whose place is a value of a tensor; norms by singular values."""
+"""Those whose number of steps, result's shape or place is a value of a tensor; and norms by singular values."""
 
 NEVER_WAIT = ("ops.elementwise", "ops.reduce.sums", "ops.reduce.extremes", "ops.reduce.norm", "ops.reduce.statistics")
 NEVER_WAIT += ("ops.products", "ops.shape", "nn.functional.images", "nn.functional.activation", "nn.functional.linear")

@@ -162,7 +162,6 @@ def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple
             places.pop(0)
     if len(places) > 2 or not all(isinstance(p, bool) for p in places):
         raise _no_such_form(args)
-    dtypes.check_device(device)
     return dtype, device, copy or (len(places) == 2 and places[1])
 
 
