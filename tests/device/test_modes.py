@@ -23,7 +23,8 @@ ASKED_FOR_VALUES = frozenset(
     special.chebyshev_polynomial_w special.hermite_polynomial_h special.hermite_polynomial_he
     special.laguerre_polynomial_l special.legendre_polynomial_p special.shifted_chebyshev_polynomial_t
     special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v
-    special.shifted_chebyshev_polynomial_w narrow select split tensor_split repeat_interleave where norm""".split()
+    special.shifted_chebyshev_polynomial_w narrow select split tensor_split repeat_interleave where
+    norm""".split()
 )
 """Those whose number of steps, result's shape or place is a value of a tensor; and norms by singular values."""
 

@@ -160,7 +160,8 @@ def is_foreign(value: Any) -> bool:
 
     It is neither a Tensor nor a payload that a class of `pullback.interpreters` makes.
     """
-    return type(value) is not np.ndarray and _of_another_library(type(value))
+    kind: Any = type(value)
+    return kind is not np.ndarray and _of_another_library(kind)
 
 
 def is_array(value: Any) -> bool:

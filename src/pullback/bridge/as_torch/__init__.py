@@ -36,7 +36,7 @@ def install() -> None:
         ``python -m pullback.bridge.as_torch train.py --epochs 3`` does the same for a script:
 
         >>> import subprocess, sys
-        >>> program = "from pullback.bridge import as_torch; as_torch.install(); import torch.nn as nn; print(nn.Linear)"
+        >>> program = "from pullback.bridge import as_torch; as_torch.install(); import torch; print(torch.nn.Linear)"
         >>> subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
         "<class 'pullback.nn.layers.linear.Linear'>\\n"
     """
@@ -60,7 +60,7 @@ def install() -> None:
         known = sys.modules.get(f"{_PACKAGE}.{path}")
         if known is not None:
             sys.modules[f"{_HOST}.{path}"] = known
-    sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder())
 
 
 class _Finder:
