@@ -15,7 +15,7 @@ if GPU:
 else:
     os.environ["NUMBA_ENABLE_CUDASIM"] = "1"  # numba reads it when it is imported
 try:
-    from numba import cuda  # by the name of which the simulator finds the functions to replace
+    from numba import cuda  # the simulator replaces what has this name
 except ImportError:
     cuda = None
 THREADS = 128  # of a block

@@ -56,6 +56,7 @@ OTHERS = {
     "interpreters.patterns.MOST": "a bound of what is computed at all",
     "compile.trace.closure._DEEPEST": "how deep it looks",
     "compile.compiled._MANY": "a bound of a cache",
+    "compile.compiled._OFTEN": "the number of traces at which a warning is given",
     "compile.compiled._MOST": "a bound of a cache",
     "ops.elementwise.gamma._DIMENSIONS": "a bound of what is computed at all",
     "ops.elementwise.polynomials._HIGHEST": "a bound of what is computed at all",

@@ -1,7 +1,7 @@
 """No operation converts to a NumPy array what may be a payload: NumPy's functions carry it, or it is refused by name.
 
 The syntax trees of the operations, their kernels and the table are looked through for calls that make an array of a
-value, or read its memory. A function marked `on_arrays` gets arrays alone, and may. The others that do stand here, each
+value, or read its memory. A function marked `on_arrays` or `on_host` gets arrays alone, and may. The others that do stand here, each
 with its reason.
 """
 
@@ -30,22 +30,19 @@ _ARRAY = "an array: it is asked before"
 _OWN = "an array of this file's own"
 
 ALLOWED = {
+    "kernels/counterparts.py:combine_at": _NUMBER,
+    "kernels/counterparts.py:contiguous": _ARRAY,
+    "kernels/counterparts.py:strided_windows": _ARRAY,
     "kernels/masks.py:either": _ARRAY,
-    "kernels/sliding.py:windows": "called by functions of arrays alone",
     "nn/functional/activation.py:threshold": _NUMBER,
     "nn/functional/embedding.py:_gradient": "a sparse gradient, whose positions are an array: it is asked before",
     "nn/functional/gaussian.py:_polynomial": _OWN,
     "nn/functional/losses/ctc.py:_lengths": "nested lists, by tolist()",
     "nn/functional/losses/ctc.py:_padded": "nested lists, by tolist()",
-    "ops/elementwise/bessel.py:by_scipy": _NUMBER,
     "ops/elementwise/limits.py:_numpy_where": _GIVEN,
     "ops/elementwise/rounding.py:_ldexp": _NUMBER,
-    "ops/index/gather.py:take_along_dim": _GIVEN,
-    "ops/index/gather.py:_numpy_take": _GIVEN,
-    "ops/index/gather.py:fitting_number": _NUMBER,
     "ops/index/subscripts.py:_plain_part": _GIVEN,
     "ops/index/assignment.py:_source": _GIVEN,
-    "ops/make/conversion.py:alike": _GIVEN,
     "ops/make/draws.py:_with_replacement": "positions found in Python",
     "ops/make/draws.py:_without_replacement": "times drawn by NumPy's generator",
     "ops/make/exported.py:__init__": "an array that NumPy made",
@@ -67,18 +64,14 @@ ALLOWED = {
     "ops/make/random.py:get_state": "the state of NumPy's generator",
     "ops/make/random.py:set_state": "the state of NumPy's generator",
     "ops/make/random.py:drawn": "drawn by NumPy's generator",
-    "ops/numpy/curves.py:_double": _GIVEN,
-    "ops/numpy/reductions.py:_tensor": _GIVEN,
-    "ops/numpy/scipy_special.py:_floating": _GIVEN,
     "ops/numpy/shapes.py:_values": _GIVEN,
-    "ops/numpy/ufuncs.py:_outer": _GIVEN,
-    "ops/products/tensordot.py:_tensor": _GIVEN,
+    "ops/products/contractions.py:_spread": "places counted in Python",
     "ops/reduce/quantiles.py:_as_probability": _NUMBER,
     "ops/reduce/searching.py:_check_isin": _NUMBER,
     "ops/shape/joining.py:combinations": "positions counted in Python",
-    "ops/shape/joining.py:constants": _GIVEN,
     "ops/shape/rearranging.py:_numpy_repeat": _GIVEN,
     "ops/shape/reshape.py:_own_copy": _ARRAY,
+    "ops/shape/strided.py:laid_over": "the operation as_strided()",
     "ops/shape/strided.py:_memory": "called for arrays, and by functions of arrays alone",
     "ops/shape/strided.py:_address": "called for arrays, and by functions of arrays alone",
     "ops/shape/strided.py:_places": _NUMBER,
@@ -94,6 +87,8 @@ ALLOWED = {
     "table/samples.py:_draw": "the arrays of samples",
     "table/samples.py:": "the arrays of samples",
     "tensor/adding.py:_folded": _ARRAY,
+    "tensor/arrays.py:as_array": _GIVEN,
+    "tensor/arrays.py:beside": "constants, an array: it is asked before",
     "tensor/arrays.py:copied": _ARRAY,
     "tensor/arrays.py:in_order": "an array or a NumPy scalar: it is asked before",
     "tensor/arrays.py:sized_or_filled": _GIVEN,
@@ -109,7 +104,7 @@ def conversions(source: str, path: str) -> Iterator[tuple[str, int]]:
         for child in ast.iter_child_nodes(node):
             inside = name
             if isinstance(child, ast.FunctionDef):
-                if any(re.match(r"on_arrays$|into_array\(", ast.unparse(d)) for d in child.decorator_list):
+                if any(re.match(r"on_arrays$|on_host\(|into_array\(", ast.unparse(d)) for d in child.decorator_list):
                     continue
                 inside = name or child.name
             if _converts(child):

@@ -81,7 +81,7 @@ LINES_PER_ROOM = {
     "compat": 1000,
     "cli": 1200,
     "distributed": 2000,
-    "bridge": 3400,
+    "bridge": 3450,
     "testing": 2900,
 }
 

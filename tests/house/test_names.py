@@ -50,6 +50,7 @@ KNOWN = {
     ("table/results.py", "out"): _OUT,
     ("interpreters/dual.py", "out"): _OUT,
     ("interpreters/jets.py", "out"): _OUT,
+    ("interpreters/payload.py", "axis"): "what NumPy calls the axes of its reductions",
     ("table/samples.py", "real"): _DOMAIN,
     ("table/samples.py", "positive"): _DOMAIN,
     ("table/samples.py", "hermitian"): _DOMAIN,

@@ -274,7 +274,7 @@ class Compiled:
                 )
 
     def _note_outgrown(self, error: OutgrownError) -> None:
-        """Count the calls for which the function is traced again, each of which takes long."""
+        """Count the calls for which the function is traced again: each such call takes long."""
         self._outgrown += 1
         if self._outgrown == _OFTEN:
             self._warn(
