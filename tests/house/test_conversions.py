@@ -1,8 +1,8 @@
 """No operation converts to a NumPy array what may be a payload: NumPy's functions carry it, or it is refused by name.
 
 The syntax trees of the operations, their kernels and the table are looked through for calls that make an array of a
-value, or read its memory. A function marked `on_arrays` or `on_host` gets arrays alone, and may. The others that do stand here, each
-with its reason.
+value, or read its memory. A function marked `on_arrays` or `on_host` gets arrays alone, and may. The others that do
+stand here, each with its reason.
 """
 
 from __future__ import annotations
