@@ -476,3 +476,17 @@ def test_a_second_backward_through_mirrored_borders_is_refused_as_in_torch() -> 
     y.backward()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         y.backward()
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv_transpose1d"])
+def test_a_batch_of_one_weight_beside_images_without_a_batch(name: str) -> None:
+    """An axis of length 1 of the weights is one of the result."""
+    convolve = getattr(F, name)
+    weights = pullback.tensor([[[[1.0, 2.0]], [[0.5, -1.0]]]])
+    x = pullback.tensor([[[1.0, -2.0, 3.0]]]) if name == "conv1d" else pullback.ones(1, 2, 3)
+
+    def curvature(w: pullback.Tensor) -> pullback.Tensor:
+        return pullback.func.jacrev(lambda w: convolve(x * w.sum(), w))(w)
+
+    assert pullback.func.vmap(lambda w: convolve(x, w))(weights).tolist() == [convolve(x, weights[0]).tolist()]
+    assert pullback.func.vmap(curvature)(weights).tolist() == [curvature(weights[0]).tolist()]

@@ -129,7 +129,7 @@ def _joined_lead(image: Array, weight: Array, space: int) -> tuple[Ints, Array, 
     if math.prod(own) == 1:
         images = math.prod(image.shape[: -space - 1])
         return (
-            lead,
+            np.broadcast_shapes(lead, own),
             image.reshape(1, images, *image.shape[-space - 1 :]),
             weight.reshape(1, *weight.shape[-space - 2 :]),
         )
