@@ -91,7 +91,7 @@ def test_each_module_is_the_same_under_both_names_and_hides_no_function(tmp_path
 def test_a_part_of_torch_that_is_not_here_says_so_and_what_to_do(tmp_path: Path) -> None:
     for name, said in {
         "torch.jit": "leave script() and trace() out",
-        "torch.distributed": "compute in one process",
+        "torch.profiler": "use inspect.timeline(fn, *args)",
         "torch.table": "compute without it, or run the program with PyTorch",
     }.items():
         (tmp_path / "script.py").write_text(f"import {name}\n", encoding="utf-8")

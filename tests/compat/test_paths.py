@@ -148,7 +148,6 @@ def test_a_module_goes_to_no_gpu_and_says_what_to_do() -> None:
         ("autocast", r"convert with \.half\(\)"),
         ("profiler", r"inspect\.timeline"),
         ("mps", "tensors lie on the CPU"),
-        ("distributed", "in one process"),
         ("solve", r"linalg\.solve\(A, B\), with A first"),
         ("symeig", r"linalg\.eigh"),
     ],

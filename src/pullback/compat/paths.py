@@ -63,6 +63,7 @@ PUBLIC = [
     "compile",
     "cuda",
     "distributed",
+    "distributed.nn",
     "distributed.nn.functional",
     "fft",
     "func",
