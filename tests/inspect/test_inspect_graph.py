@@ -594,3 +594,30 @@ def test_mermaid_draws_what_repeats_once() -> None:
         '    leaf(["(2,)"])',
         "    repeated_0 -->|grad_input| leaf",
     ]
+
+
+def test_what_a_function_saved_has_the_name_that_the_function_gives_it() -> None:
+    class Scale(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, weight: Any) -> Any:
+            ctx.save_for_backward(weight, x * 1, x)
+            return x * weight
+
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> Any:
+            factor, copied, original = ctx.saved_tensors
+            return grad_output * factor, grad_output * copied + 0 * original
+
+    w = pullback.ones(3, requires_grad=True)
+    out = Scale.apply(w.exp(), w * 2)
+    (node,) = [n for n in graph(out, {}).nodes if n.name == "ScaleBackward"]
+    assert [s.title for s in node.saved] == ["weight", "copied", "x"]
+    assert [s.name for s in node.saved] == [f"saved_tensors[{i}]" for i in range(3)]
+
+    class Opaque(Scale):
+        @staticmethod
+        def backward(ctx: Any, grad_output: Any) -> Any:
+            return grad_output * ctx.saved_tensors[0], grad_output * ctx.saved_tensors[1]
+
+    (node,) = [n for n in graph(Opaque.apply(w.exp(), w * 2), {}).nodes if n.name == "OpaqueBackward"]
+    assert [s.title for s in node.saved] == ["weight", "saved_tensors[1]", "x"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import weakref
 import xml.etree.ElementTree as ElementTree
 from typing import Any
@@ -152,7 +153,7 @@ def test_what_hooks_packed(x: Any) -> None:
 def test_the_table_and_the_bars(x: Any) -> None:
     found = memory((x.exp().tanh() * x).sum())
     table = str(found)
-    assert table.startswith("5 nodes hold 3.0 KiB in 3 pieces of memory")
+    assert table.startswith("4 nodes and 1 leaf hold 3.0 KiB in 3 pieces of memory")
     assert "1.0 KiB of it is kept by leaves and variables anyway." in table
     assert "2.0 KiB would be free without the graph" in table
     assert table.count("MulBackward0") == 1
@@ -214,3 +215,10 @@ def test_a_long_chain() -> None:
     found = memory(y)
     assert len(found.nodes) == 40_001
     assert rows(found.by_node())["ExpBackward0"][0] == 20_000
+
+
+def test_nodes_and_leaves_are_counted_as_the_graph_counts_them() -> None:
+    model = pullback.nn.Sequential(pullback.nn.Linear(2, 3), pullback.nn.Tanh(), pullback.nn.Linear(3, 1))
+    loss = model(pullback.ones(4, 2)).sum()
+    (counted,) = re.findall(r"(\d+) nodes, (\d+) leaves", str(pullback.inspect.graph(loss, model)))
+    assert str(pullback.inspect.memory(loss)).startswith("{} nodes and {} leaves hold ".format(*counted))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import sys
@@ -220,6 +221,15 @@ def test_the_page_in_a_browser(x: Any, tmp_path: Path) -> None:
         page.drag((600, 150), (500, 150))
         page.click("#all")
         assert page.js("to - from") == pytest.approx(found.total)
+        ticks = page.js("[...document.querySelectorAll('text.axis')].slice(0, -1).map(t => t.textContent)")
+        assert len(ticks) > 2
+        values = [float(t.split()[0]) for t in ticks]
+        steps = {round(b - a, 6) for a, b in itertools.pairwise(values)}
+        assert len(steps) == 1
+        assert f"{steps.pop():e}"[0] in "125"  # round numbers
+        assert page.js("[tick(0.3), tick(1.2), tick(2), tick(60)]") == [0.5, 2, 2, 100]
+        assert page.js("short('MultiheadAttention', 6)") == "Multi\u2026"
+        assert page.js("short('exp', 6)") == "exp"
         assert page.problems == []
 
 

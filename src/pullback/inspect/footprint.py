@@ -118,8 +118,10 @@ class GraphMemory:
     # Pictures -------------------------------------------------------------------------------------------------------
 
     def _summary(self) -> list[str]:
+        leaves = sum(name == AccumulateGrad.__name__ for name, _ in self.nodes)
+        counted = f"{len(self.nodes) - leaves} nodes and {leaves} {'leaf' if leaves == 1 else 'leaves'}"
         lines = [
-            f"{len(self.nodes)} nodes hold {size(self.total)} in {len(self.storages)} pieces of memory, "
+            f"{counted} hold {size(self.total)} in {len(self.storages)} pieces of memory, "
             f"and are about {size(self.overhead)} themselves."
         ]
         if self.kept:
@@ -233,7 +235,7 @@ def memory(loss: Tensor) -> GraphMemory:
     >>> x = pullback.ones(256, requires_grad=True)
     >>> found = pullback.inspect.memory(x.exp().tanh().sum())
     >>> print(found)
-    4 nodes hold 2.0 KiB in 2 pieces of memory, and are about ...
+    3 nodes and 1 leaf hold 2.0 KiB in 2 pieces of memory, and are about ...
     2.0 KiB would be free without the graph: after backward(), or when the loss is forgotten.
     Lines were not recorded: compute the loss within pullback.autograd.record_origins().
     <BLANKLINE>

@@ -20,6 +20,7 @@ from ...autograd.saved import Packed, PackedTuple
 from ...table.nodes import ManyNode, OpNode, SavedOutput
 from ...tensor.tensor import Tensor
 from .names import Names
+from .rules import names_of_saved
 
 LOSS, LEAF, USER, BUILT_IN = "loss", "leaf", "function", "operation"
 """The kinds of nodes: the start of the backward pass, a leaf, a Function's node, the node of an operation of the
@@ -237,9 +238,22 @@ def _saved(node: Any, numbers: dict[Any, int], names: Names, small: int) -> tupl
         if isinstance(value, Tensor):
             mine = i in own or type(value._view) is SavedOutput
             owner = "its own result" if mine else _owner(value, numbers, names)
-            title = "result" if mine else names.of_tensor(value) or label
+            title = "result" if mine else names.of_tensor(value) or _own_name(node, i, value) or label
             found.append(Saved(label, title, values_of(value, small), _nbytes(value), owner, _memory(value)))
     return ("kept" if found else "nothing"), found
+
+
+def _own_name(node: Any, i: int, value: Tensor) -> str:
+    """What a Function calls the tensor that it saved i-th: its argument of forward, or the variable of backward."""
+    if not isinstance(node, FunctionNode):
+        return ""
+    edge = value._edge or value._leaf
+    if edge is not None:
+        for k, (node_of, output) in enumerate((e[0], e[1]) if e else (None, 0) for e in node._edges):
+            if node_of is edge[0] and output == edge[1]:
+                return str(node._argument(k))
+    unpacked = names_of_saved(node._forward_cls)
+    return unpacked[i] if i < len(unpacked) else ""
 
 
 def _owner(t: Tensor, numbers: dict[Any, int], names: Names) -> str:

@@ -69,6 +69,26 @@ def _of_function(cls: Any) -> Rule:
     return Rule(f"{cls.__name__}.apply", _first_line(cls), formula, _place(getattr(cls, written)))
 
 
+def names_of_saved(cls: Any) -> list[str]:
+    """The variables to which a Function's backward unpacks ``ctx.saved_tensors``; none if it does not, or no source."""
+    method = getattr(cls, "backward", None)
+    source = _source(method) if method is not None else ""
+    try:
+        body = ast.walk(ast.parse(source))
+    except SyntaxError:  # a lambda in the middle of a line
+        return []
+    for part in body:
+        if (
+            isinstance(part, ast.Assign)
+            and isinstance(part.value, ast.Attribute)
+            and part.value.attr == "saved_tensors"
+        ):
+            target = part.targets[0]
+            if isinstance(target, (ast.Tuple, ast.List)) and all(isinstance(t, ast.Name) for t in target.elts):
+                return [ast.unparse(t) for t in target.elts]
+    return []
+
+
 def _first_line(thing: Any) -> str:
     """The first line of its own docstring."""
     text = (thing.__doc__ or "").strip()
