@@ -534,8 +534,8 @@ def notice_foreign_functions() -> None:
         return
     _LOOKED[0] = len(kinds)
     for kind in kinds:
-        local = "<locals>" in kind.__qualname__  # its names are those of a function, which is over
-        if not local and kind not in _TOLD and _is_meant_for_us(vars(sys.modules.get(kind.__module__, object))):
+        names = vars(sys.modules.get(kind.__module__, object))
+        if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):
             _TOLD.add(kind)
             warnings.warn(
                 message(
@@ -547,6 +547,15 @@ def notice_foreign_functions() -> None:
                 ),
                 stacklevel=callers_level(),
             )
+
+
+def _stands_in(names: Any, kind: type) -> bool:
+    """Whether a class is written in a module, whose globals are given: a function may have made it for any library."""
+    found = None
+    for part in kind.__qualname__.split("."):
+        found = names.get(part)
+        names = getattr(found, "__dict__", {})
+    return found is kind
 
 
 def _is_meant_for_us(names: Any) -> bool:

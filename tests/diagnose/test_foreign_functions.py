@@ -54,6 +54,23 @@ def test_it_is_told_at_the_first_pass_and_the_correction_works(tmp_path: Path, l
     assert run(tmp_path, correction, lines) == ("[10.0, 10.0]", "")
 
 
+def test_a_class_that_a_function_makes_for_any_library_is_none_of_ours(tmp_path: Path) -> None:
+    made = (
+        "from torch.autograd import Function as Theirs\nfrom pullback.autograd import Function\n"
+        "def make(base):\n    return type('Made', (base,), {})\nmake(Theirs)"
+    )
+    assert run(tmp_path, made) == ("[10.0, 10.0]", "")
+
+
+def test_a_class_in_a_class_is_told(tmp_path: Path) -> None:
+    made = (
+        "from torch.autograd import Function as Theirs\nfrom pullback.autograd import Function\n"
+        "class Outer:\n    class Inner(Theirs):\n        pass"
+    )
+    _, told = run(tmp_path, made)
+    assert "UserWarning: __main__.Outer.Inner: expected a class derived from pullback.autograd.Function" in told
+
+
 def test_it_is_told_once(tmp_path: Path) -> None:
     _, told = run(tmp_path, "from torch.autograd import Function", f"{BACKWARD}\n{BACKWARD}")
     assert told.count("What to do") == 1
