@@ -94,7 +94,7 @@ def test_a_wrong_shape_or_dtype_is_found() -> None:
         found, by = status(faulty(lying, function), function.__name__)
         assert found == REFUSED
         assert by.endswith("expected to return an object of shape [], found Lying of shape [7].")
-    assert status(faulty(lying, np.sort), "sort") == (WRONG, "a result is of float64[7], expected float64[3]")
+    assert status(faulty(lying, np.matmul), "matmul") == (WRONG, "a result is of float64[7], expected float64[]")
 
 
 def test_a_wrong_gradient_is_found() -> None:
