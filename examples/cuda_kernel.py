@@ -10,6 +10,7 @@ import os
 import pullback as torch
 
 GPU = torch.cuda.is_available()
+os.environ["NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"] = "0"  # twenty elements fill no GPU, which gradcheck need not be told
 if GPU:
     import cupy
 else:

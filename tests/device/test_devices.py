@@ -44,6 +44,15 @@ class TestThere:
         pullback.cuda.empty_cache()
         pullback.cuda.synchronize()
 
+    @pytest.mark.parametrize("name", ["get_device_name", "mem_get_info", "memory_allocated", "synchronize"])
+    def test_a_gpu_that_is_not_there_is_refused(self, name: str) -> None:
+        for device in (1, -1, "cuda:1"):
+            with pytest.raises(RuntimeError, match=rf"{name}\(\): expected the number of a GPU.*count 1, found -?1"):
+                getattr(pullback.cuda, name)(device)
+        for device in ("cpu", True):
+            with pytest.raises(ValueError, match=rf"{name}\(\): expected a GPU: a number, .* found '?(cpu|True)"):
+                getattr(pullback.cuda, name)(device)
+
     @pytest.mark.parametrize(
         "make",
         [

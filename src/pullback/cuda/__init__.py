@@ -49,33 +49,45 @@ def current_device() -> int:
     return int(gpu_library().cuda.runtime.getDevice())
 
 
-def _number(device: Any) -> int:
-    index = dtypes.device("cuda" if device is None else device).index if not isinstance(device, int) else device
+def _number(name: str, device: Any) -> int:
+    """The number of a GPU that is there: of the current one for None."""
+    where = None if isinstance(device, int) else dtypes.device("cuda" if device is None else device)
+    index, count = device if where is None else where.index, gpu_count()
+    if (where is not None and where.type != "cuda") or isinstance(device, bool):
+        expected, found = 'a GPU: a number, or "cuda" with or without one', repr(device)
+        raise ValueError(errors.message(f"{name}()", expected=expected, found=found))
+    if index is not None and not 0 <= index < count:
+        expected = f"the number of a GPU, at least 0 and less than their count {count}"
+        raise RuntimeError(errors.message(f"{name}()", expected=expected, found=str(index)))
     return current_device() if index is None else index
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a GPU, by default the current one."""
-    name = gpu_library().cuda.runtime.getDeviceProperties(_number(device))["name"]
+    """The name of a GPU, by default the current one. device: a number, or "cuda" with or without one.
+
+    ValueError if `device` is of another kind, and RuntimeError if there is no GPU of that number: so for all functions
+    here that take it.
+    """
+    name = gpu_library().cuda.runtime.getDeviceProperties(_number("get_device_name", device))["name"]
     return str(name.decode() if isinstance(name, bytes) else name)
 
 
 def synchronize(device: Any = None) -> None:
     """Wait until a GPU has done all it was asked for; then raise the errors of checks that were left for that."""
-    gpu_library().cuda.Device(_number(device)).synchronize()
+    gpu_library().cuda.Device(_number("synchronize", device)).synchronize()
     checks_due()
 
 
 def memory_allocated(device: Any = None) -> int:
     """The bytes of a GPU's memory that arrays hold now."""
     found = gpu_library()
-    with found.cuda.Device(_number(device)):
+    with found.cuda.Device(_number("memory_allocated", device)):
         return int(found.get_default_memory_pool().used_bytes())
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """The bytes of a GPU's memory that are free, and all of them."""
-    free, total = gpu_library().cuda.Device(_number(device)).mem_info
+    free, total = gpu_library().cuda.Device(_number("mem_get_info", device)).mem_info
     return int(free), int(total)
 
 

@@ -112,7 +112,8 @@ def _shape(function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
     elif function in _REDUCING and args and isinstance(args[0], Payload):
         whole, axis = args[0].shape, kwargs.get("axis", args[1] if len(args) > 1 else None)
         axes = range(len(whole)) if axis is None else [axis] if isinstance(axis, int) else axis
-        gone, kept = {a % len(whole) for a in axes}, kwargs.get("keepdims", False)
+        gone = {a % len(whole) for a in axes} if whole else set()  # NumPy takes the axes 0 and -1 of a number
+        kept = kwargs.get("keepdims", False)
         return tuple(1 if i in gone else n for i, n in enumerate(whole) if kept or i not in gone)
     return None
 

@@ -151,7 +151,8 @@ def is_payload(value: Any) -> bool:
 
 @functools.cache
 def _of_another_library(kind: Any) -> bool:
-    own = issubclass(kind, (np.ndarray, LevelPayload)) or hasattr(kind, "carry") or hasattr(kind, "_data")
+    ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]  # as what stands for an array in a program
+    own = ours or issubclass(kind, (np.ndarray, LevelPayload)) or hasattr(kind, "carry") or hasattr(kind, "_data")
     return hasattr(kind, "__array_function__") and not own
 
 
