@@ -12,8 +12,8 @@ from ....ops.reduce.picking import unpick
 from ....table.calls import on
 from ....table.entry import linear
 from ....table.op import Op
-from ....table.operands import somewhere
 from ....tensor.arrays import reshaped, taken_along
+from ....tensor.protocol import is_foreign
 from ....tensor.tensor import Tensor
 
 
@@ -53,7 +53,8 @@ def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any])
 def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
     """The values of `input` at the classes of the target along `axis`, negated; 0 for ignored targets."""
     counted = np.not_equal(target, ignored)
-    index = target if not somewhere(~counted) else np.where(counted, target, 0)
+    whole = not is_foreign(target) and counted.all()  # a device is not waited for
+    index = target if whole else np.where(counted, target, 0)
     check_classes(index, input.shape[axis], IndexError)
     shape = (*index.shape[:axis], 1, *index.shape[axis:])
     picked = np.negative(taken_along(input, index.reshape(shape), axis)).reshape(index.shape)
