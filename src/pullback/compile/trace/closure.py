@@ -219,6 +219,8 @@ class Environment:
         elif is_a(value, types.ModuleType):
             names = dict.fromkeys(name for code in self.codes for name in _names_in(code))
             self._in_modules([(label, value)], list(names))
+        elif value is sys.modules:
+            self._in_any_module(label)
         elif is_a(value, _REFERRING):
             self._fixed += [(part, label) for part in gc.get_referents(value)]
         elif is_a(value, PLAIN):  # of a class of the user's: its attributes
@@ -326,6 +328,16 @@ class Environment:
                         modules.append((f"{label}.{name}", value))
                     elif not library or (is_a(value, types.FunctionType) and _is_users(value)):
                         self._fixed.append((value, f"{label}.{name}"))
+
+    def _in_any_module(self, label: str) -> None:
+        """Guard what the code seen so far names in loaded modules: any of them may be asked for."""
+        self.guards.add(sys.modules)
+        names = {name for code in self.codes for name in _names_in(code)}
+        for place, module in [*sys.modules.items()]:
+            for name in names & vars(module).keys() if is_a(module, types.ModuleType) else ():
+                self._guard_name(vars(module), name)
+                if not is_a(vars(module)[name], types.ModuleType):
+                    self._fixed.append((vars(module)[name], f"{label}[{place!r}].{name}"))
 
     def _guard_name(self, space: dict[str, Any], name: str, fixed: bool = True) -> None:
         """fixed: whether a copy of the function that names it would read it here as well."""
