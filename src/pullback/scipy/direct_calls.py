@@ -17,6 +17,7 @@ from ..compile.signature import Entry
 from ..compile.trace.whole_calls import OutgrownError
 from ..tensor import dtypes
 from ..tensor.modes import LEVELS, thread, within
+from ..tensor.overrides import overriding
 from ..tensor.tensor import Tensor, wrap
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +39,7 @@ class Direct:
         self._backward: Any = None
 
     def _holds(self, arrays: Sequence[Array]) -> bool:
-        if LEVELS.n or thread.modes.watch is not None or dtypes.default() is not self._default:
+        if _is_seen(self._fixed) or thread.modes.watch is not None or dtypes.default() is not self._default:
             return False
         for a, (shape, dtype) in zip(arrays, self._kinds, strict=True):
             if a.shape != shape or a.dtype != dtype:
@@ -82,13 +83,18 @@ class Direct:
 _ONE = np.ones(())
 
 
+def _is_seen(tensors: Sequence[Tensor]) -> bool:
+    """Whether a transform, a function mode or a class of tensors sees operations on these."""
+    return LEVELS.n > 0 and bool(thread.modes.levels or overriding(tensors))
+
+
 def direct(fn: Any, args: Sequence[Any], changing: int, *, gradient: bool = False) -> Direct | None:
     """Calls of a compiled function on arrays; None if it is none, or if a call needs more than its program.
 
     args: the arguments of one call, Tensors; `changing` says how many of the first change. gradient: the value is a
     number, and its gradient by the one that changes is wanted.
     """
-    if not isinstance(fn, Compiled) or fn.options()[3] or LEVELS.n or not all(type(a) is Tensor for a in args):
+    if not isinstance(fn, Compiled) or fn.options()[3] or not all(type(a) is Tensor for a in args) or _is_seen(args):
         return None
     if len({id(a) for a in args}) < len(args):
         return None

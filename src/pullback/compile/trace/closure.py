@@ -118,8 +118,7 @@ class Environment:
         code = frame.f_code
         self.codes.update(_codes_in(code))
         self.spaces.append((frame.f_globals, _names_in(code)))
-        closed = [(name, frame.f_locals.get(name)) for name in code.co_freevars]
-        if (found := _first_iterator(closed)) is not None:
+        if (found := _first_iterator([(name, frame.f_locals.get(name)) for name in code.co_freevars])) is not None:
             raise _of_iterator(found)
         for name, value in self._named(code, frame.f_globals):
             if is_iterator(value):
@@ -270,16 +269,14 @@ class Environment:
         yield from [("a default", v) for v in fn.__defaults__ or ()]
         yield from (fn.__kwdefaults__ or {}).items()
         if _is_users(fn):
-            self.guards.add(fn)
-            self.guards.add(fn.__dict__)
             self._kept += [fn.__dict__, fn.__kwdefaults__]
-            self.guards.add(fn.__kwdefaults__)
+            for held in (fn, fn.__dict__, fn.__kwdefaults__):
+                self.guards.add(held)
             yield from ((f"{fn.__name__}.{k}", v) for k, v in fn.__dict__.items())
 
     def _takes_from(self, fn: types.FunctionType) -> bool:
         """Whether a function of the user's names an iterator from outside."""
-        space = fn.__globals__
-        named = [(name, space.get(name)) for name in _names_in(fn.__code__)] if _is_users(fn) else []
+        named = [(name, fn.__globals__.get(name)) for name in _names_in(fn.__code__)] if _is_users(fn) else []
         closed = [(name, content(c)) for name, c in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)]
         defaults = [("", v) for v in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())]
         if not _is_users(fn):
