@@ -17,7 +17,7 @@ from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, need_tensor
 from . import messages
 from .meeting import check_same, gathered_objects
-from .messages import ReduceOp, need_op
+from .messages import ReduceOp, need_for_each, need_op
 from .process_group import Group, group_of
 
 Array = np.ndarray[Any, Any]
@@ -74,13 +74,7 @@ def _write(t: Tensor, array: Array) -> None:
 
 def _alike(what: str, tensors: Any, group: Group, like: Array | None = None) -> list[Array]:
     """The memory of a list of tensors, one for each rank, of one dtype (and the shape of `like`)."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
-        raise TypeError(errors.message(what, expected="a list of tensors", found=errors.describe(tensors)))
-    found = [_array(what, t) for t in tensors]
-    if len(found) != group.size:
-        raise ValueError(
-            errors.message(what, expected=f"a tensor for each of {group.size} ranks", found=f"{len(found)}")
-        )
+    found = [_array(what, t) for t in need_for_each(what, tensors, group.size)]
     for a in found:
         first = found[0] if like is None else like
         if a.dtype != first.dtype or (like is not None and a.shape != like.shape):

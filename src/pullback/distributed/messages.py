@@ -30,6 +30,15 @@ class ReduceOp:
 _NAMES = {"SUM": "SUM", "AVG": "SUM", "PRODUCT": "PROD", "MIN": "MIN", "MAX": "MAX"}
 
 
+def need_for_each(what: str, tensors: Any, ranks: int) -> Sequence[Any]:
+    """A list with something for each rank; TypeError for another kind, ValueError for another number."""
+    if not isinstance(tensors, (list, tuple)):
+        raise TypeError(errors.message(what, expected="a list of tensors", found=errors.describe(tensors)))
+    if len(tensors) != ranks:
+        raise ValueError(errors.message(what, expected=f"a tensor for each of {ranks} ranks", found=str(len(tensors))))
+    return tensors
+
+
 def need_op(what: str, op: Any, dtype: np.dtype[Any]) -> None:
     """Refuse a `ReduceOp` that does not exist, or that the dtype has not."""
     if op not in _NAMES:

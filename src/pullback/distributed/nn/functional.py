@@ -26,7 +26,7 @@ from ...ops import NAMES
 from ...tensor.tensor import Tensor, need_tensor
 from .. import moves
 from ..meeting import gathered_objects
-from ..messages import ReduceOp, need_op
+from ..messages import ReduceOp, need_for_each, need_op
 from ..moves import move
 from ..placements import PARTIAL, placed_on, placement
 from ..process_group import Group, group_of
@@ -166,13 +166,7 @@ def _need_sum(what: str, op: str) -> None:
 
 def _one_for_each(what: str, tensors: Any, group: Group, alike: bool = False) -> list[Tensor]:
     """A list of tensors, one for each rank of the group and of one dtype."""
-    if isinstance(tensors, Tensor) or not isinstance(tensors, (list, tuple)):
-        raise TypeError(errors.message(what, expected="a list of tensors", found=errors.describe(tensors)))
-    found = [need_tensor(what, t) for t in tensors]
-    if len(found) != group.size:
-        raise ValueError(
-            errors.message(what, expected=f"a tensor for each of {group.size} ranks", found=f"{len(found)}")
-        )
+    found = [need_tensor(what, t) for t in need_for_each(what, tensors, group.size)]
     kinds = {(t.dtype, t.shape if alike else None) for t in found}
     if len(kinds) > 1:
         shown = ", ".join(errors.describe(t) for t in found)
