@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pullback
-from pullback.cli import check, demo, draw, explain, run
+from pullback.cli import check, demo, doctor, draw, explain, run
 from pullback.cli.script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
@@ -298,6 +298,16 @@ COMMANDS = (
         examples=("pullback demo", "pullback demo --out results --seed 1", "pullback demo --epochs 5 --json"),
         arguments=_demo_arguments,
         run=_run_demo,
+    ),
+    Command(
+        name="doctor",
+        summary="say what of this machine the library can use, and how to get what is missing",
+        description="List the versions, the compiler and its cache, threads, extras, MPI and GPUs. What is\n"
+        "missing is no fault: it says what it is for and how to get it. The exit status is 1 if something\n"
+        "that is there does not work, else 0. A report of a defect should hold this list.",
+        examples=("pullback doctor", "pullback doctor --json"),
+        arguments=doctor.add_arguments,
+        run=doctor.run,
     ),
     Command(
         name="run",

@@ -39,12 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise TargetError(f"-n {arguments.n}: there has to be a rank. Write -n 2.")
     if not Path(arguments.script).is_file():
         raise TargetError(f"{arguments.script}: there is no such file.")
-    launcher, options = _launcher()
+    command, options = launcher()
     path = boards.new_path()
     board = Board(path, arguments.n)
     try:
         process = subprocess.Popen(
-            [launcher, *options, "-n", str(arguments.n), sys.executable, "-u", arguments.script, *arguments.args],
+            [command, *options, "-n", str(arguments.n), sys.executable, "-u", arguments.script, *arguments.args],
             env={**os.environ, "PULLBACK_BOARD": path},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.unlink(path)
 
 
-def _launcher() -> tuple[str, list[str]]:
+def launcher() -> tuple[str, list[str]]:
     """The mpiexec beside this Python, or on the path, and its options."""
     beside = Path(sys.executable).parent / "mpiexec"
     found = str(beside) if beside.is_file() else shutil.which("mpiexec")
