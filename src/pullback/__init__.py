@@ -122,7 +122,7 @@ from .tensor.tensor import Tensor
 
 _enter_methods()  # the names of operations that `compat` and `array_api` entered
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
