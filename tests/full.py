@@ -73,6 +73,12 @@ STEPS = {
         "",
         (".[test,dev]", "autograd==1.9.1", "autograd-gamma", "lifelines", "pymanopt", "flaky", "joblib", "jinja2"),
     ),
+    "release": Step(
+        "a release: built, checked, and tried on each Python",
+        ("-m tests.release --dist dist",),
+        "",
+        (".[test,dev]", "build", "twine", "check-wheel-contents"),
+    ),
     "mutations": Step("planted mutations", ("-m tests.mutations --jobs {jobs}",)),
     "interrupts": Step("interrupts", ("-m tests.interrupts --all-kinds",)),
     **{

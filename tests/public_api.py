@@ -1,8 +1,8 @@
 """Every public name with its signature, as text: `tests/public_api.txt`, so that a change of it is seen.
 
-`python -m tests.public_api` says what was added, removed or altered since the file was written, and ends with 1 if anything
-was; `--write` writes it. A test compares as well: who changes the interface writes the file in the same commit, and a
-reader of the commit sees each name that programs may have used (docs/stability.md says what is promised).
+`python -m tests.public_api` says what was added, removed or altered since the file was written, and ends with 1 if
+anything was; `--write` writes it. A test compares as well: who changes the interface writes the file in the same
+commit, and a reader of the commit sees each name that programs may have used (docs/stability.md: what is promised).
 
 Modules of a bridge, and of SciPy's functions, can be read only where the other library is installed: what the file
 says of them is left as it is where it is not.
@@ -143,7 +143,8 @@ def recorded() -> list[str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.public_api", description=(__doc__ or "").partition("\n\n")[0])
+    description = (__doc__ or "").partition("\n\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.public_api", description=description)
     parser.add_argument("--write", action="store_true", help="write the file")
     options = parser.parse_args(arguments)
     before = recorded()

@@ -1,4 +1,4 @@
-"""The public interface is the one that `tests/public_api.txt` records: a change of it is made on purpose, and is seen."""
+"""The public interface is what `tests/public_api.txt` records: a change of it is made on purpose, and is seen."""
 
 from __future__ import annotations
 

@@ -1,0 +1,132 @@
+"""What a release is made of, made and tried: `python -m tests.release --dist dist`.
+
+The wheel and the sdist are built from the tree, their metadata and contents are checked, and the tests of `./run test`
+run on the installed wheel, beside the tests of the sdist and far from this tree: with what NumPy alone brings, with
+the extras, and with each C compiler that is here, on each Python that is claimed where an interpreter is at hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.full import interpreter
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src"
+
+SOURCE_FILES = (
+    *("run", "pyproject.toml", "conftest.py", "LICENSE", "CITATION.cff"),
+    *("README.md", "README.zh-CN.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
+)
+
+# What the tests are written with. The extras of users are left out: a test that needs one says so and is left out too.
+TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
+
+
+def run(*command: object, **settings: str) -> None:
+    """Run a command and print it; CalledProcessError if it fails."""
+    print("===", *command, flush=True)
+    subprocess.run([str(word) for word in command], cwd=ROOT, env=os.environ | settings, check=True)
+
+
+def built(folder: Path) -> tuple[Path, Path]:
+    """The wheel and the sdist, made in a folder that holds nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    run(sys.executable, "-m", "build", "--outdir", folder)
+    (wheel,), (sdist,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
+    return wheel, sdist
+
+
+def faults(wheel: Path, sdist: Path, version: str) -> Iterator[str]:
+    """What is wrong with the names and the contents of the two files."""
+    if wheel.name != f"pullback-{version}-py3-none-any.whl":
+        yield f"the wheel of version {version} should be pure, and is called {wheel.name}"
+    if sdist.name != f"pullback-{version}.tar.gz":
+        yield f"the sdist of version {version} is called {sdist.name}"
+    wanted = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name for name in opened.namelist() if ".dist-info/" not in name}
+    yield from (f"not in the wheel: {name}" for name in sorted(wanted - held))
+    yield from (f"in the wheel, and not in src: {name}" for name in sorted(held - wanted))
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    yield from (f"not in the sdist: {name}" for name in SOURCE_FILES if name not in names)
+
+
+def claimed() -> list[str]:
+    """The versions of Python that the classifiers name."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return [found[1] for line in project["classifiers"] if (found := re.fullmatch(r".*Python :: (3\.\d+)", line))]
+
+
+def fresh(python: str, folder: Path, *packages: object) -> Path:
+    """The Python of a new environment with these packages."""
+    run(python, "-m", "venv", folder)
+    own = folder / "bin" / "python"
+    run(own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    return own
+
+
+def tried(own: Path, tests: Path, *words: str, **settings: str) -> None:
+    """Run tests of the sdist on the package that is installed."""
+    environment = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": ""} | settings
+    code = "import pullback; assert 'site-packages' in pullback.__file__, pullback.__file__"
+    print("===", own, *words, settings, flush=True)
+    for command in (["-c", code], ["-m", "pytest", "-q", "-n", "2", *words]):
+        subprocess.run([own, *command], cwd=tests, env=os.environ | environment, check=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.release", description=(__doc__ or "").partition("\n\n")[0])
+    parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the two files go (dist)")
+    options = parser.parse_args(arguments)
+    version = re.findall(r'^__version__ = "(.+)"$', (SOURCE / "pullback" / "__init__.py").read_text("utf-8"), re.M)[0]
+    wheel, sdist = built(options.dist.absolute())
+    run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
+    run("check-wheel-contents", wheel, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if found := [*faults(wheel, sdist, version)]:
+        print("\n".join(found))
+        return 1
+    with tempfile.TemporaryDirectory() as scratch:
+        with tarfile.open(sdist) as archive:
+            archive.extractall(scratch, filter="data")
+        tests = Path(scratch, f"pullback-{version}")
+        shutil.rmtree(tests / "src")  # so that nothing but the wheel can be imported
+        tried_on = []
+        for name in claimed():
+            python = interpreter(name)
+            if python is None:
+                print(f"--- Python {name} is not here")
+                continue
+            own = fresh(python, Path(scratch, name), wheel, *TOOLS)
+            tried(own, tests, "--quick", "tests")
+            tried_on.append(name)
+        extras = f"{wheel}[scipy,bfloat16,checkpoint,terminal,plot]"
+        own = fresh(sys.executable, Path(scratch, "extras"), extras, *TOOLS)
+        tried(own, tests, "--quick", "tests")
+        compilers = [name for name in ("gcc", "clang") if shutil.which(name)]
+        for compiler in [*compilers, "no-such-compiler"]:
+            cache = tempfile.mkdtemp(dir=scratch)
+            tried(own, tests, "-m", "not torch and not jax", "tests/compile", CC=compiler, PULLBACK_CACHE=cache)
+    print(f"pullback {version}: passes on Python {', '.join(tried_on)}; with {', '.join(compilers)}, and without")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
