@@ -142,6 +142,8 @@ def _compiler() -> Finding:
 
 
 def _cache() -> Finding:
+    if isinstance(c.failure(), cache.NoCompilerError):
+        return Finding("cache", MISSING, "none; it holds what a compiler makes")
     try:
         folder = cache.directory()
     except OSError as error:

@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise TargetError(f"-n {arguments.n}: there has to be a rank. Write -n 2.")
     if not Path(arguments.script).is_file():
         raise TargetError(f"{arguments.script}: there is no such file.")
+    if not hasattr(select, "poll"):
+        raise TargetError("it follows ranks by poll(), which this system lacks. Write: mpiexec -n 4 python script.py")
     command, options = launcher()
     path = boards.new_path()
     board = Board(path, arguments.n)
