@@ -79,7 +79,7 @@ LINES_PER_ROOM = {
     "compile": 5100,
     "utils": 1500,
     "compat": 1000,
-    "cli": 1200,
+    "cli": 1300,
     "distributed": 2000,
     "bridge": 3450,
     "testing": 2900,

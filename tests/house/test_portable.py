@@ -21,9 +21,10 @@ SOURCE = Path(__file__).parents[2] / "src" / "pullback"
 MODULES = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 NAMES = {
     "os": set(
-        "chown chroot fchmod fchown fork forkpty geteuid getgid getegid getgroups getpgid getuid killpg lchown link major "
-        "mkfifo mknod nice O_CLOEXEC O_NOFOLLOW pread pwrite register_at_fork sched_getaffinity sched_setaffinity setpgid "
-        "setsid setuid statvfs sysconf uname wait wait4 WEXITSTATUS WIFEXITED WIFSIGNALED WTERMSIG".split()
+        "chown chroot fchmod fchown fork forkpty geteuid getgid getegid getgroups getpgid getuid killpg lchown link "
+        "major mkfifo mknod nice O_CLOEXEC O_NOFOLLOW pread pwrite register_at_fork sched_getaffinity "
+        "sched_setaffinity setpgid setsid setuid statvfs sysconf uname wait wait4 WEXITSTATUS WIFEXITED "
+        "WIFSIGNALED WTERMSIG".split()
     ),
     "signal": set("SIGALRM SIGCHLD SIGHUP SIGKILL SIGPIPE SIGUSR1 SIGUSR2 alarm pthread_kill setitimer".split()),
     "time": {"clock_gettime", "clock_settime", "tzset"},
