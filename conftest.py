@@ -169,6 +169,38 @@ def _needs(item: pytest.Item) -> list[str]:
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
+# What SciPy and the like compute. Where one is missing, a test that asks for it is left out, and counted;
+# where it is installed, an error that says so is a failure as any other.
+EXTRAS = {"scipy": "SciPy", "ml_dtypes": "ml_dtypes", "matplotlib": "matplotlib", "rich": "rich", "sklearn": "sklearn"}
+ABSENT = {name: word for name, word in EXTRAS.items() if importlib.util.find_spec(name) is None}
+
+
+def _absent(error: str) -> str | None:
+    """The reason to leave a test out, if its error says that a package is missing which is indeed not here."""
+    for name, word in ABSENT.items():
+        if re.search(rf"No module named '{name}[.']|\b{word}, which is not installed", error):
+            return f"they need {word}, which is not installed"
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    """Leave a file of tests out that imports a package which is not here."""
+    report: Any = yield
+    if report.failed and (reason := _absent(str(report.longrepr))):
+        report.outcome, report.longrepr, report.result = "skipped", (str(collector.path), 1, reason), []
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Leave a test out that asks for a package which is not here."""
+    report: Any = yield
+    if report.failed and (reason := _absent(str(report.longrepr))):
+        report.outcome, report.longrepr = "skipped", (str(item.path), 1, reason)
+    return report
+
+
 LEFT_OUT = pytest.StashKey[int]()
 
 

@@ -100,6 +100,8 @@ def call(lib: ModuleType, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> 
             warnings.simplefilter("ignore")
         try:
             return fn(*args, **kwargs)
+        except ImportError:  # an optional package is missing: nothing to compare
+            raise
         except Exception as error:
             return error
 

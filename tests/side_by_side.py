@@ -52,6 +52,8 @@ def outcome(program: Program, lib: ModuleType, rounded: bool = True, said: bool 
             warnings.simplefilter("ignore")
         try:
             found = program(lib)
+        except ImportError:  # an optional package is missing: nothing to compare
+            raise
         except Exception as error:
             message = str(error).partition("\n")[0][:160].rstrip()
             return ("raises", type(error).__name__, *([message] if said else []))
@@ -106,6 +108,8 @@ def refused(call: Callable[[], Any]) -> str:
     """The type of the exception that a call raises, "" if it raises none."""
     try:
         call()
+    except ImportError:  # an optional package is missing: nothing to compare
+        raise
     except Exception as error:
         return type(error).__name__
     return ""
@@ -116,6 +120,8 @@ def says(call: Callable[[], Any], phrase: str) -> str:
     the function."""
     try:
         call()
+    except ImportError:  # an optional package is missing: nothing to compare
+        raise
     except Exception as error:
         return f"{type(error).__name__} {'says' if phrase in str(error) else 'does not say'}: {phrase}"
     return ""

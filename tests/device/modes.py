@@ -22,7 +22,7 @@ from pullback.testing.payloads import carrying
 
 from .fake import DeviceArray
 
-FILE = Path(__file__).parents[2] / "src" / "pullback" / "inspect" / "device.json"
+FILE = Path(pullback.__file__).parent / "inspect" / "device.json"
 
 bessel.SPECIAL["tests"] = "tests.device.special"
 

@@ -18,6 +18,7 @@ def test_on_some_ranks(program: str, ranks: int) -> None:
 
 @pytest.mark.parametrize("program", ["in_place", "meanings"])
 def test_without_a_launcher(program: str) -> None:
+    pytest.importorskip("ml_dtypes", reason="they need ml_dtypes, which is not installed")
     ended = launch(1, program, alone=True)
     assert (ended.status, ended.out) == (0, "passed\n")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import conftest
 from tests import quick
 from tests.table.test_ops import SAMPLES
 
@@ -41,3 +42,17 @@ def test_it_says_what_it_leaves_out_and_how_long_it_takes(processes: list[str]) 
     assert "two minutes" in said
     assert "because this was a quick run (./run test --all runs them)" in said
     assert "test_words" not in said
+
+
+def test_only_what_is_missing_leaves_a_test_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = [
+        "ModuleNotFoundError: No module named 'scipy'",
+        "ModuleNotFoundError: No module named 'scipy.special'",
+        "ImportError: LDL factors are computed by SciPy, which is not installed.",
+    ]
+    monkeypatch.setattr(conftest, "ABSENT", {})
+    assert [conftest._absent(text) for text in said] == [None] * 3
+    monkeypatch.setattr(conftest, "ABSENT", {"scipy": "SciPy"})
+    assert [conftest._absent(text) for text in said] == ["they need SciPy, which is not installed"] * 3
+    for text in ("No module named 'scipyx'", "NumPy, which is not installed", "AssertionError: SciPy is not installed"):
+        assert conftest._absent(text) is None
