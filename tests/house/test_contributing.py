@@ -45,7 +45,7 @@ assert row.formula.startswith("``sqrt(input ** 2 + 1)``"), row
 assert (row.kind, row.inplace, row.method, row.batched) == ("elementwise", True, True, "one call"), row
 assert "| `softabs` `softabs_` |" in operations.as_markdown([row])
 texts = {path.parent.name + "/" + path.name: text for path, text in stubs.stubs().items()}
-assert "def softabs(input: Any" in texts["pullback/__init__.pyi"]
+assert "def softabs(input: Tensor" in texts["pullback/__init__.pyi"]
 assert "def softabs(self" in texts["tensor/methods.pyi"] and "def softabs_(self" in texts["tensor/methods.pyi"]
 """
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from sys import getrefcount
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, overload
 
 from ..tensor.memory import ONE_LOCAL, WRITES
 from ..tensor.modes import LEVELS, lowered, thread, within
@@ -31,6 +31,21 @@ __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "InplaceFunction", "N
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+if TYPE_CHECKING:  # `apply` takes and returns what forward does; a checker reads that off these
+    P = ParamSpec("P")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class _Direct(Protocol[P, R_co]):
+        @staticmethod
+        def forward(ctx: Any, /, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    class _Separate(Protocol[P, R_co]):
+        @staticmethod
+        def forward(*args: P.args, **kwargs: P.kwargs) -> R_co: ...
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> Any: ...
 
 
 class Function:
@@ -78,19 +93,27 @@ class Function:
     boxed_grads_call: ClassVar[bool] = False
     """Whether backward gets the gradients in one list, ``backward(ctx, grads)``, to take them out one by one."""
 
-    forward: Any
-    setup_context: Any
-    jvp: Any
-    vmap: Any
+    if TYPE_CHECKING:  # a subclass writes these with arguments of its own
 
-    @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
-        """The gradient of each argument of forward, from that of each output; a subclass defines it."""
-        name = getattr(ctx, "_forward_cls", Function).__name__
-        raise NotImplementedError(
-            f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or the "
-            "vjp method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
-        )
+        @staticmethod
+        def forward(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def backward(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def jvp(*args: Any, **kwargs: Any) -> Any: ...
+        @staticmethod
+        def vmap(*args: Any, **kwargs: Any) -> Any: ...
+
+    else:
+
+        @staticmethod
+        def backward(ctx, *grad_outputs):
+            """The gradient of each argument of forward, from that of each output; a subclass defines it."""
+            name = getattr(ctx, "_forward_cls", Function).__name__
+            raise NotImplementedError(
+                f"{name} has no backward, so it cannot be differentiated: you must implement either the backward or "
+                "the vjp method.\n  What to do: add\n    @staticmethod\n    def backward(ctx, grad_output):"
+            )
 
     vjp = backward
 
@@ -117,8 +140,14 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise _use_apply(type(self))
 
+    @overload
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls: type[_Separate[P, R_co]], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @overload
+    @classmethod
+    def apply(cls: type[_Direct[P, R_co]], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    @classmethod
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         """Call forward, and make its tensors the outputs of a new node if any argument requires grad."""
         try:
             contract = cls._contract
@@ -225,7 +254,7 @@ def _outputs(node: FunctionNode, flat: Sequence[Any], inputs: Sequence[Any], rec
 
 
 def _forward(
-    cls: type[Function], node: FunctionNode, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+    cls: Any, node: FunctionNode, inputs: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Call a forward that takes keywords, or one whose context is filled in by `setup_context`."""
     if not cls._contract.separate:

@@ -46,7 +46,7 @@ def stubs() -> dict[Path, str]:
 def _module(home: str, source: Path) -> str:
     dots = "." * len(_FILES[home].split("/"))
     tensor = "Tensor as Tensor" if home == "" else "Tensor"
-    lines = [_HEADER, "from typing import Any\n", f"from {dots}tensor.tensor import {tensor}\n"]
+    lines = [_HEADER, _IMPORTS, f"\nfrom {dots}tensor.tensor import {tensor}\n", _OTHER]
     defined: set[str] = set()
     offered = {*importlib.import_module(f"{_LIBRARY}.{home}".rstrip(".")).__all__}
     for statement in ast.parse(source.read_text("utf-8")).body:
@@ -107,7 +107,15 @@ def _methods() -> str:
     return "".join(lines)
 
 
-_ABOVE = "from collections.abc import Iterator\nfrom typing import Any\n\nfrom .tensor import Tensor\n"
+_IMPORTS = """import builtins
+from typing import Any, SupportsFloat, SupportsIndex
+
+import numpy as np
+"""
+
+_OTHER = "_Other = builtins.complex | np.ndarray[Any, Any] | np.generic\n"
+
+_ABOVE = f"from collections.abc import Iterator\n{_IMPORTS}\nfrom .tensor import Tensor\n\n{_OTHER}"
 
 _OPERATORS = """
     def __getattr__(self, name: str) -> Any: ...
@@ -170,8 +178,33 @@ def _gives_more(op: Op) -> bool:
     return str(annotation) not in (("Tensor",) if op.kind == "composite" else ("Tensor", "Any"))
 
 
+_DECLARED = {
+    "bool": "builtins.bool",
+    "float": "SupportsFloat",
+    "int": "SupportsIndex",
+    "str": "builtins.str",
+    "Tensor": "Tensor",
+    "Tensor | np.ndarray[Any, Any]": "Tensor | np.ndarray[Any, Any]",
+}
+"""What an argument is to a type checker, by how its entry declares it. The names of dtypes hide some of Python's."""
+
+
+def _type(name: str, annotation: object, op: Op | None, optional: bool) -> str:
+    """The type of a parameter: what the operation takes without a word, and Any where the entry does not say."""
+    declared = str(annotation).removesuffix(" | None")
+    none = " | None" if optional or declared != str(annotation) else ""
+    if op is None or name in op.about.truths.split() or name.startswith("_"):
+        return "Any"
+    if declared in _DECLARED:
+        return _DECLARED[declared] + none
+    tensors = [one for one in op.params if one in op.rules]
+    if op.kind == "elementwise" and name in tensors:  # of two operands, one may be an array or a number
+        return ("Tensor" if len(tensors) == 1 else "Tensor | _Other") + none
+    return "Tensor" if op.params[:1] == (name,) and name in op.rules and name != "tensors" else "Any"
+
+
 def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:
-    """The parameters of a stub: their names, kinds and defaults, all of type Any."""
+    """The parameters of a stub: their names, kinds and types, and whether they have defaults."""
     try:
         signature = inspect.signature(call)
     except (TypeError, ValueError):
@@ -187,7 +220,10 @@ def _parameters(call: Callable[..., Any], op: Op | None) -> list[str]:
         if p.kind is p.KEYWORD_ONLY and not starred:
             found.append("*")
             starred = True
-        found.append(f"{p.name}: Any" + (" = ..." if p.default is not p.empty else ""))
+        found.append(
+            f"{p.name}: {_type(p.name, p.annotation, op, p.default is None)}"
+            + (" = ..." if p.default is not p.empty else "")
+        )
     twin = op is not None and getattr(call, "__name__", "").endswith("_")
     if (
         op is not None

@@ -13,7 +13,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,13 @@ from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
 
 Hook = Callable[..., Any]
+
+if TYPE_CHECKING:  # a call takes and returns what `forward` does
+    P = ParamSpec("P")
+    R_co = TypeVar("R_co", covariant=True)
+
+    class _Forward(Protocol[P, R_co]):
+        def forward(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,15 +245,21 @@ class HookedCall:
         """
         return _register(self._backward_hooks, hook, hook, prepend)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
-                return self._call_hooked(args, kwargs)
-            return self.forward(*args, **kwargs)
-        except Exception as error:
-            if not errors.named(error):
-                errors.rename(type(self).__name__, error, (*args, *kwargs.values()), keep=True)
-            raise
+    if TYPE_CHECKING:
+
+        def __call__(self: _Forward[P, R_co], *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+
+    else:
+
+        def __call__(self, *args, **kwargs):
+            try:
+                if self._forward_hooks or self._forward_pre_hooks or self._backward_hooks or self._backward_pre_hooks:
+                    return self._call_hooked(args, kwargs)
+                return self.forward(*args, **kwargs)
+            except Exception as error:
+                if not errors.named(error):
+                    errors.rename(type(self).__name__, error, (*args, *kwargs.values()), keep=True)
+                raise
 
     def _call_hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         called: set[int] = set()

@@ -49,7 +49,7 @@ class Solution(Function):
     """The solution of an equation as a function of its parameters."""
 
     @staticmethod
-    def forward(equation: Equation, *ps: Tensor) -> Any:
+    def forward(equation: Any, *ps: Tensor) -> Any:
         """Solve it."""
         return tensor_of(equation.solve(*ps))
 

@@ -399,7 +399,7 @@ class TripletMarginLoss(_Loss):
         _check_margin(self)
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        settings = {"margin": self.margin, "p": self.p, "eps": self.eps, "swap": self.swap}
+        settings: dict[str, Any] = {"margin": self.margin, "p": self.p, "eps": self.eps, "swap": self.swap}
         return F.triplet_margin_loss(anchor, positive, negative, **settings, reduction=self.reduction)
 
 
@@ -426,8 +426,9 @@ class TripletMarginWithDistanceLoss(_Loss):
         self.distance_function = PairwiseDistance() if given is None else given
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        settings = {"distance_function": self.distance_function, "margin": self.margin, "swap": self.swap}
-        return F.triplet_margin_with_distance_loss(anchor, positive, negative, **settings, reduction=self.reduction)
+        settings: dict[str, Any] = {"distance_function": self.distance_function, "margin": self.margin}
+        settings |= {"swap": self.swap, "reduction": self.reduction}
+        return F.triplet_margin_with_distance_loss(anchor, positive, negative, **settings)
 
 
 @layer

@@ -107,7 +107,11 @@ class TransformerEncoderLayer(_TransformerLayer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        masks = {"attn_mask": src_mask, "key_padding_mask": src_key_padding_mask, "is_causal": is_causal}
+        masks: dict[str, Any] = {
+            "attn_mask": src_mask,
+            "key_padding_mask": src_key_padding_mask,
+            "is_causal": is_causal,
+        }
 
         def attend(x: Tensor) -> Tensor:
             return self.self_attn(x, x, x, **masks, need_weights=False)[0]
@@ -139,8 +143,10 @@ class TransformerDecoderLayer(_TransformerLayer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        own = {"attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask, "is_causal": tgt_is_causal}
-        other = {"attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask, "is_causal": memory_is_causal}
+        own: dict[str, Any] = {"attn_mask": tgt_mask, "key_padding_mask": tgt_key_padding_mask}
+        own["is_causal"] = tgt_is_causal
+        other: dict[str, Any] = {"attn_mask": memory_mask, "key_padding_mask": memory_key_padding_mask}
+        other["is_causal"] = memory_is_causal
 
         def attend(x: Tensor) -> Tensor:
             return self.self_attn(x, x, x, **own, need_weights=False)[0]

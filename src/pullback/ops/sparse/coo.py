@@ -498,7 +498,7 @@ class SparseTensor(Tensor):
         """The complex conjugate; a real tensor is returned unchanged."""
         return sparse_at(entries(self).conj(), self._data.pattern)
 
-    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
+    def transpose(self, dim0: Any, dim1: Any) -> SparseTensor:
         """The tensor with two of its sparse axes exchanged; a CSR matrix becomes a CSC matrix on the same values."""
         first, second = wrap_axis(dim0, self.ndim), wrap_axis(dim1, self.ndim)
         if max(first, second) >= self.sparse_dim():

@@ -64,7 +64,7 @@ class BandedSolve(Function):
     """The solution x of ``A x = b``. With ``A^T w = g``: the gradient of b is w, that of A is ``-w x^T``."""
 
     @staticmethod
-    def forward(bands: Bands, rows: Tensor, b: Tensor) -> Any:
+    def forward(bands: Bands, rows: Tensor, b: Any) -> Any:
         """SciPy's solver. LinAlgError for a singular matrix."""
         sides = (bands.upper, bands.lower) if bands.turned else (bands.lower, bands.upper)
         ab = bands.diagonals(array_of(rows))

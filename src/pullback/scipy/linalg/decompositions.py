@@ -256,7 +256,7 @@ def pinvh(a: Any, atol: Any, rtol: Any, lower: Any, return_rank: Any) -> Any:
     return _pseudoinverse(a, _cut(a, atol, rtol), return_rank)
 
 
-def _pseudoinverse(a: Tensor, cut: dict[str, float], return_rank: Any) -> Any:
+def _pseudoinverse(a: Tensor, cut: dict[str, Any], return_rank: Any) -> Any:
     found = _pinv(a, **cut)
     if not return_rank:
         return found

@@ -71,7 +71,7 @@ class Convolution(Function):
     """The convolution of two arrays; where it is 'valid', the first is the larger one along each axis."""
 
     @staticmethod
-    def forward(way: Way, a: Tensor, b: Tensor) -> Any:
+    def forward(way: Way, a: Any, b: Any) -> Any:
         """SciPy's function."""
         return tensor_of(way(array_of(a), array_of(b)))
 

@@ -32,7 +32,7 @@ class Upfirdn(Function):
     """``y[n] = sum(h[n down - m up] x[m])`` along the last axis."""
 
     @staticmethod
-    def forward(up: int, down: int, h: Tensor, x: Tensor) -> Any:
+    def forward(up: int, down: int, h: Any, x: Any) -> Any:
         """SciPy's polyphase filter."""
         return tensor_of(scipy.signal.upfirdn(array_of(h), array_of(x), up, down))
 
