@@ -530,3 +530,12 @@ def test_softmax_of_float16_is_rounded_once(name: str, shape: Any) -> None:
     assert found.dtype == pullback.float16
     assert pullback.equal(found, getattr(pullback, name)(x.half().float(), -1).half())
     assert getattr(pullback, name)(x, -1, dtype=pullback.float16).dtype == pullback.float16
+
+
+@pytest.mark.parametrize("name", ["fmod", "remainder"])
+def test_the_gradient_of_a_remainder_by_its_divisor_is_recorded(name: str) -> None:
+    x, y = (pullback.tensor(v, requires_grad=True) for v in ([5.0, -3.0], [2.0, 2.0]))
+    (slope,) = pullback.autograd.grad(getattr(x, name)(y).sum(), y, create_graph=True)
+    assert slope.requires_grad
+    again = pullback.autograd.grad(slope.sum(), (x, y))
+    assert [g.tolist() for g in again] == [[0.0, 0.0], [0.0, 0.0]]

@@ -465,3 +465,10 @@ def test_many_numbers_add_up_in_compiled_programs(code: str, backend: str) -> No
     expected = _in(pullback.float64, code)
     tolerance = 2e-5 * np.abs(expected).max()
     np.testing.assert_allclose(_in(pullback.float32, code, backend), expected, rtol=0, atol=tolerance)
+
+
+def test_a_running_logarithm_of_one_complex_number_has_its_own_memory() -> None:
+    z = pullback.tensor([1 + 2j, 3j])
+    for part in (z[:1], z[:0]):
+        part.logcumsumexp(0).fill_(0)
+    assert z.tolist() == [1 + 2j, 3j]

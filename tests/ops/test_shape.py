@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import doctest
 import re
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -232,8 +233,8 @@ def test_what_finds_and_selects_is_written_into_its_own_dtype_only(torch: Module
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 LAYOUTS = cases("""
-w.t().as_strided((4,), (1,), 1) | w.t().as_strided((2, 2), (1, 3)) | w[:, ::2].as_strided((2, 2), (4, 1))
-w[1:, 1:].as_strided((2, 2), (1, 1)) | w[1:].as_strided((3, 2), (4, 2), 0) | w[:, 1].as_strided((3,), (4,))
+w.t().as_strided((4,), (1,), 1) | w.t().as_strided((2, 2), (1, 3))
+w[1:, 1:].as_strided((2, 2), (1, 1)) | w[1:].as_strided((2, 2), (4, 2), 4) | w[:, 1].as_strided((3,), (4,))
 w[0].expand(3, 4).as_strided((2, 2), (1, 1)) | w[0].expand(2, 4).as_strided((2, 4), (0, 1))
 y[1:, :, 1].as_strided((3, 2), (6, 2))
 w.unfold(1, 2, 1) | w.t().unfold(0, 3, 1) | w[:, ::2].unfold(1, 2, 1)
@@ -500,15 +501,77 @@ def test_the_examples_of_methods_run() -> None:
     assert not runner.failures
 
 
-def test_an_empty_part_has_no_place_in_its_memory() -> None:
-    x = pullback.arange(6.0)
-    for empty in (x[3:3], x[6:], x.view(2, 3)[:, :0]):
-        assert empty.storage_offset() == 0
-        with pytest.raises(RuntimeError, match=r"^as_strided\(\): expected storage_offset, since an empty part"):
-            empty.as_strided((2,), (1,))
-        assert empty.as_strided((2,), (1,), 4).tolist() == [4.0, 5.0]
-        assert empty.as_strided((0,), (1,)).shape == (0,)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+def test_an_empty_part_lies_where_its_slices_begin(dtype: str) -> None:
+    x = pullback.arange(12, dtype=getattr(pullback, dtype)).view(3, 4)
+    parts = {
+        6: x.view(-1)[6:6],
+        12: x.view(-1)[12:],
+        4: x[1:1],
+        2: x[..., 2:2],
+        5: x[1:1, 1:1],
+        3: x.t()[3:3],
+        8: x[2, :0],
+        1: x.view(-1).split([1, 0, 11])[1],
+        7: x.view(-1).tensor_split([7, 7])[1],
+        9: x.view(-1).narrow(0, 9, 0)[0:0],
+    }
+    assert {place: part.storage_offset() for place, part in parts.items()} == {place: place for place in parts}
+    view = parts[4].as_strided((2,), (1,))
+    assert view.tolist() == [4, 5]
+    view.mul_(10)
+    assert x[1].tolist() == [40, 50, 6, 7]
+    assert parts[4].as_strided((2,), (1,), 9).tolist() == [9, 10]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        parts[12].as_strided((2,), (1,))
     assert pullback.ones(0).as_strided((0, 2), (1, 1)).shape == (0, 2)
+
+
+@pytest.mark.parametrize("part", [slice(3, 3), slice(3, 4), slice(3, 5), slice(None)])
+def test_a_view_that_reaches_beyond_its_source_belongs_to_the_whole(part: slice) -> None:
+    w = pullback.ones(6, requires_grad=True)
+    x = w * 2
+    x[part].as_strided((2,), (1,), 3).mul_(5)
+    (x * pullback.arange(6.0)).sum().backward(retain_graph=True)
+    assert w.grad is not None and w.grad.tolist() == [0.0, 2.0, 4.0, 30.0, 40.0, 10.0]
+    (slope,) = pullback.autograd.grad((x[part].as_strided((2,), (1,), 3) * pullback.tensor([1.0, 7.0])).sum(), w)
+    assert slope.tolist() == [0.0, 0.0, 0.0, 10.0, 70.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "reach",
+    [
+        lambda w: w[:, ::2].as_strided((2, 2), (4, 1)),
+        lambda w: w[1:].as_strided((3, 2), (4, 2), 0),
+        lambda w: w.t()[1:].as_strided((2, 3), (0, 4), 1),
+        lambda w: w[2].as_strided((3,), (4,), 0).as_strided((2,), (2,), 1),
+    ],
+)
+def test_the_gradient_of_a_view_that_reaches_beyond_its_source_is_exact(reach: Callable[[Any], Any]) -> None:
+    w = pullback.arange(12.0, dtype=pullback.float64).view(3, 4) / 7
+    assert pullback.autograd.gradcheck(lambda w: reach(w.clone()).sin(), w)
+    assert pullback.autograd.gradgradcheck(lambda w: reach(w.clone()).sin(), w)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: pullback.nn.functional.pixel_shuffle(x, 1),
+        lambda x: pullback.nn.functional.pixel_shuffle(x[:, :, :1, :1], 2),
+        lambda x: pullback.nn.functional.pixel_unshuffle(x, 1),
+        lambda x: pullback.nn.functional.channel_shuffle(x, 1),
+        lambda x: pullback.nn.functional.channel_shuffle(x, 4),
+        lambda x: pullback.nn.functional.pixel_shuffle(x.contiguous(memory_format=pullback.channels_last), 2),
+    ],
+)
+def test_what_a_rearrangement_returns_is_its_own(call: Callable[[Any], Any]) -> None:
+    x = pullback.arange(16.0).view(1, 4, 2, 2)
+    call(x).fill_(-1)
+    assert x.view(-1).tolist() == list(range(16))
+    w = pullback.ones(1, 4, 2, 2, requires_grad=True)
+    call(y := w * 3).mul_(2)
+    y.sum().backward()
+    assert w.grad is not None and w.grad.unique().tolist() == [3.0]
 
 
 @pytest.mark.parametrize("write", ["logical_and_", "logical_or_", "logical_xor_", "logical_not_", "gt_"])

@@ -154,6 +154,9 @@ REASONS: dict[str, Reason] = {
     "the Jacobian of windows that share elements: torch mixes up their tangents": lambda d: (
         d.what.startswith(("values of", "gradients of")) and d.forward and d.does("unfold(") and right(d)
     ),
+    "elements that `as_strided` of a view takes from beyond it have their gradients: torch gives them none": lambda d: (
+        d.what.startswith("gradients of") and d.does("as_strided(") and right(d)
+    ),
     "within transforms, `as_strided` sees a tensor as if it were contiguous": lambda d: (
         d.what.startswith(("values of", "gradients of")) and d.transforms and d.inside("as_strided(")
     ),

@@ -119,7 +119,7 @@ def as_view(view: Tensor, op: Op, args: tuple[Any, ...], made: str = "", known: 
         base = data.base if type(data) is _ndarray else getattr(data, "base", NotImplemented)
         if base is NotImplemented:  # its class does not say
             made = made or "payload"
-        elif base is None or not (base is payload or base is payload.base):
+        elif (base is None or not (base is payload or base is payload.base)) and data.size:
             return view
     elif isinstance(view._data, LevelPayload):
         view._data.see(source._data, op, args[1:])

@@ -288,11 +288,12 @@ def rrelu(
     need_numbers("rrelu", lower=lower, upper=upper)
     if lower > upper:
         raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
-    if not training:
-        return _applied(inplace, leaky_relu, input, (lower + upper) / 2)
-    floating("rrelu", input)
-    slopes = uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
-    return _applied(inplace, sloped, input, slopes)
+    if training:
+        floating("rrelu", input)
+        found = _applied(inplace, sloped, input, uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower)
+    else:
+        found = _applied(inplace, leaky_relu, input, (lower + upper) / 2)
+    return found if inplace else found.contiguous()
 
 
 # Exponentials ---------------------------------------------------------------------------------------------------------
@@ -457,6 +458,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:
 
 @pointwise(
     out=True,
+    contiguous=True,
     home="nn.functional",
     node="LogSigmoidBackward0",
     input=lambda g, input: np.multiply(g, on(sigmoid, np.negative(input))),

@@ -259,7 +259,7 @@ remainder: Operation = elementwise(
     dunder="mod rmod imod",
     numpy={np.remainder: lambda x1, x2: remainder(x1, x2)},
     input=lambda g: g,
-    other=lambda g, input, other: np.negative(np.multiply(g, on(floor_divide, plain(input), plain(other)))),
+    other=lambda g, input, other: np.negative(np.multiply(g, on(floor_divide, input, other))),
     samples=lambda: [
         *pairs("between", "positive", 2, 0.77),
         S(A(2, 3, domain="between"), A(3)),
@@ -278,7 +278,7 @@ fmod: Operation = elementwise(
     "``input - trunc(input / other) * other``; takes the sign of `input`.",
     numpy={np.fmod: lambda x1, x2: fmod(x1, x2)},
     input=lambda g: g,
-    other=lambda g, input, other: np.negative(np.multiply(g, np.trunc(np.true_divide(plain(input), plain(other))))),
+    other=lambda g, input, other: np.negative(np.multiply(g, on(_trunc_divide, input, other))),
     samples=lambda: [*pairs("between", "positive", 2, 0.77), S(A(2, 3, domain="between"), A(3))],
     kinks=lambda: [S(*EDGE_PAIRS)],
     refused=_BY_ZERO,

@@ -14,6 +14,7 @@ from ...table.entry import composite, elementwise, front
 from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain, somewhere
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, S, V, pairs
 from ...tensor import dtypes
+from ...tensor.arrays import in_order
 from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 
@@ -98,6 +99,12 @@ def _power(input: Any, other: Any) -> Any:
     if not hasattr(input, "size"):
         return np.power(input, other)
     need("pow", NUMBERS, input)
+    if not input.ndim:  # as for a number in torch
+        return in_order(_of_arrays(input, other))
+    return _of_arrays(input, other)
+
+
+def _of_arrays(input: Any, other: Any) -> Any:
     if input.dtype.kind in "fcV":
         if is_number(other):
             return _raised(input, other)

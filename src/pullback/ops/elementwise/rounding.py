@@ -15,7 +15,7 @@ from ...table.entry import constant, elementwise, pointwise, special
 from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, is_number, need, need_both, plain
 from ...table.results import result_type
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
-from ...tensor.arrays import copied, writable
+from ...tensor.arrays import copied, in_order, writable
 
 floor: Operation = elementwise(
     "floor",
@@ -141,7 +141,7 @@ def _ldexp(input: Any, other: Any) -> Any:
     other = np.asarray(other, input.dtype) if is_number(other) else other  # otherwise its halves would be float64
     # in two steps, which do not overflow unless the result does
     half = np.clip(np.floor(np.real(other) / 2), -1100, 1100)
-    return input * np.exp2(half) * np.exp2(other - half)
+    return input * in_order(np.exp2(half)) * in_order(np.exp2(other - half))
 
 
 ldexp: Operation = elementwise(

@@ -90,7 +90,7 @@ def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dic
 def put_into_base(input: Any, values: Any, steps: Any) -> Any:
     """A copy of `input` with `values` written into the view that `steps` lead to, or at positions in that view."""
     # `view_as_complex` needs both numbers of a pair side by side
-    out, positions = np.copy(input, order="C" if _in_pairs(steps) else "K"), None
+    out, positions = np.copy(input, order="C") if _in_pairs(steps) else copied(input), None
     if steps[-1][0] is pick_at.op:
         *steps, (_, (positions,)) = steps
     view = _followed(out, steps)
@@ -163,7 +163,7 @@ def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:
 @on_arrays
 def copy_over(input: Any, values: Any) -> Any:
     """A copy of `input` with `values` written over all of it. Its node saves nothing, so it can run again."""
-    out = np.copy(input)
+    out = copied(input)
     out[...] = values
     return out
 

@@ -138,7 +138,7 @@ def index_add(input: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
     >>> pullback.zeros(3).index_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
     tensor([1., 0., 2.])
     """
-    out = np.copy(input)
+    out = copied(input)
     _add_slices(out, dim, index, source, alpha)
     return out
 
@@ -262,7 +262,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
 
     Where a position repeats, the last slice wins; the gradient goes to all of them, as in torch.
     """
-    out = np.copy(input)
+    out = copied(input)
     _copy_slices(out, dim, index, source)
     return out
 

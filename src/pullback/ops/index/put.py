@@ -19,7 +19,7 @@ from ...table.entry import alias, composite, linear, method, titled
 from ...table.samples import A, Differs, S, V, index, inf, mask, nan
 from ...tensor import dtypes
 from ...tensor.adding import summing
-from ...tensor.arrays import broadcasts_to, wrap_axis, zeros_beside
+from ...tensor.arrays import broadcasts_to, copied, wrap_axis, zeros_beside
 from ...tensor.protocol import into_array, is_array, on_arrays
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import where
@@ -106,7 +106,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool) -> Any:
 
     Negative positions count from the end. Where a position repeats, the last element wins unless `accumulate`.
     """
-    out = np.copy(input)
+    out = copied(input)
     _put_into(out, index, source, accumulate)
     return out
 
@@ -137,7 +137,7 @@ def _add_at(out: Any, values: Any, first: Any, second: Any) -> None:
 @on_arrays
 def _index_put_add(input: Any, values: Any, first: Any, second: Any) -> Any:
     """A copy of `input` with `values` added at positions, which may repeat, in a view of it."""
-    out = np.copy(input)
+    out = copied(input)
     _add_at(out, values, first, second)
     return out
 

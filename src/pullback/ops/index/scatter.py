@@ -19,7 +19,7 @@ from ...table.entry import composite, linear, method, special, titled
 from ...table.operands import plain
 from ...table.samples import A, Differs, S, Sample, V, index, inf, nan
 from ...tensor.adding import summing
-from ...tensor.arrays import full_beside
+from ...tensor.arrays import copied, full_beside
 from ...tensor.protocol import into_array, is_array, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .assignment import overwrite
@@ -121,7 +121,7 @@ def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
 )
 @on_arrays
 def _scatter(input: Any, dim: int, index: Any, src: Any) -> Any:
-    out = np.copy(input)
+    out = copied(input)
     _scatter_into(out, dim, index, src)
     return out
 
@@ -235,7 +235,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:
     >>> pullback.zeros(3).scatter_add(0, pullback.tensor([2, 0, 2]), pullback.ones(3))
     tensor([1., 0., 2.])
     """
-    out = np.copy(input)
+    out = copied(input)
     _add_into(out, dim, index, src)
     return out
 
@@ -290,7 +290,7 @@ def _scatter_combine(input: Any, dim: int, index: Any, src: Any, reduce: str) ->
     """The product or the extreme of each element of `input` and the elements of `src` at its position."""
     if reduce != "prod" and input.dtype.kind == "c" and index.size:
         raise NotImplementedError(f'scatter_reduce(): "{reduce}" is not defined for complex numbers')
-    out = np.copy(input)
+    out = copied(input)
     _combine("scatter_reduce", _HOW[reduce], out, dim, index, src)
     return out
 

@@ -79,6 +79,7 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
 
 
 @composite(
+    contiguous=True,
     home="masked",
     samples=lambda: [
         *slicewise(2.0),

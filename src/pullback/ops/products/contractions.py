@@ -170,14 +170,20 @@ def _path(terms: Sequence[Labels], sizes: dict[int, int], out: Labels) -> list[t
     return list(opt_einsum.contract_path(*arguments, wanted)[0])
 
 
-def _join(first: tuple[Tensor, Labels], second: tuple[Tensor, Labels], rest: set[int]) -> tuple[Tensor, Labels]:
-    """Join two operands into one that keeps only the labels in `rest`, those of the result and of other operands."""
+def _join(
+    first: tuple[Tensor, Labels], second: tuple[Tensor, Labels], rest: set[int], out: Labels
+) -> tuple[Tensor, Labels]:
+    """Join two operands into one that keeps only the labels in `rest`, those of the result and of other operands.
+
+    If these are the labels of the result, `out`, it has their order.
+    """
     (a, left), (b, right) = first, second
     a, left = _total(a, left, set(left) - set(right) - rest)
     b, right = _total(b, right, set(right) - set(left) - rest)
-    out = tuple(dict.fromkeys(n for n in left + right if n in rest))
+    kept = tuple(dict.fromkeys(n for n in left + right if n in rest))
+    kept = out if len(kept) == len(out) and set(kept) == set(out) else kept
     if a._data.dtype != b._data.dtype:
-        if len(out) < len({*left, *right}):
+        if len(kept) < len({*left, *right}):
             raise RuntimeError(
                 errors.message(
                     "a sum of products",
@@ -188,7 +194,7 @@ def _join(first: tuple[Tensor, Labels], second: tuple[Tensor, Labels], rest: set
             )
         dtype = dtypes.result_type([a._data, b._data])
         a, b = a.to(dtype), b.to(dtype)
-    return _joint(a, b, left, right, out), out
+    return _joint(a, b, left, right, kept), kept
 
 
 def contract(terms: Sequence[Labels], operands: Sequence[Tensor], out: Labels) -> Tensor:
@@ -197,7 +203,8 @@ def contract(terms: Sequence[Labels], operands: Sequence[Tensor], out: Labels) -
     held: list[tuple[Tensor, Labels]] = []
     for labels, t in zip(terms, operands, strict=True):
         if len(set(labels)) < len(labels):
-            labels, t = tuple(dict.fromkeys(labels)), _labelled_diagonal(t, labels)
+            number = {n: i for i, n in enumerate(dict.fromkeys(labels))}  # those of an ellipsis are negative
+            labels, t = tuple(number), _labelled_diagonal(t, tuple(number[n] for n in labels))
         kept = tuple(n for n, size in zip(labels, t._data.shape, strict=True) if size == sizes[n])
         held.append((t if kept == labels else t.reshape([sizes[n] for n in kept]), kept))
     for step in _path([labels for _, labels in held], sizes, out):
@@ -205,7 +212,11 @@ def contract(terms: Sequence[Labels], operands: Sequence[Tensor], out: Labels) -
         while len(group) > 1:
             first, second, *later = group
             rest = set(out).union(*(labels for _, labels in [*held, *later]))
-            group = [_join(first, second, rest), *later]
+            group = [_join(first, second, rest, out), *later]
         held += group
-    t, labels = _total(*held[0], set(held[0][1]) - set(out))
-    return t if labels == out and len(terms) > 1 else t.permute([labels.index(n) for n in out])
+    gone = set(held[0][1]) - set(out)
+    t, labels = _total(*held[0], gone)
+    if labels == out and len(terms) > 1:
+        return t
+    t = t.permute([labels.index(n) for n in out])
+    return t.contiguous() if gone or len(terms) > 1 else t  # the axes of one operand in another order are a view

@@ -281,7 +281,7 @@ def logcumsumexp(input: Any, dim: int) -> Any:
         return np.copy(input)
     if input.dtype.kind in "fV":
         return running(np.logaddexp, input, axis)
-    found, step = np.moveaxis(input, axis, 0), 1
+    found, step = np.moveaxis(np.copy(input), axis, 0), 1
     while step < len(found):
         found = np.concatenate([found[:step], _log_add(found[:-step], found[step:])])
         step *= 2

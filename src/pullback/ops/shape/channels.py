@@ -1,4 +1,4 @@
-"""Channels of images turned into pixels and back, and shuffled: reshapes around a permutation."""
+"""Channels of images turned into pixels and back, and shuffled: reshapes around a permutation, and a copy between."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...table.entry import composite
 from ...table.samples import A, S
 from ...tensor.tensor import Tensor
 from .axes import permute
-from .reshape import reshape
+from .reshape import copied_in_order, reshape
 
 
 def _image(name: str, input: Tensor, ndim: int, factor: int) -> Any:
@@ -55,9 +55,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     _refuse_remainder("pixel_shuffle", "the number of channels", channels, r * r)
     n = len(lead)
     split = reshape(input, (*lead, channels // r**2, r, r, height, width))
-    return reshape(
-        permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2)), (*lead, channels // r**2, height * r, width * r)
-    )
+    moved = permute(split, (*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return reshape(copied_in_order(moved), (*lead, channels // r**2, height * r, width * r))
 
 
 @composite(
@@ -81,9 +80,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     _refuse_remainder("pixel_unshuffle", "the width", width, r)
     n = len(lead)
     split = reshape(input, (*lead, channels, height // r, r, width // r, r))
-    return reshape(
-        permute(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3)), (*lead, channels * r**2, height // r, width // r)
-    )
+    moved = permute(split, (*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return reshape(copied_in_order(moved), (*lead, channels * r**2, height // r, width // r))
 
 
 @composite(
@@ -104,4 +102,5 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     batch, channels, *rest = _image("channel_shuffle", input, 3, groups)
     _refuse_remainder("channel_shuffle", "the number of channels", channels, groups)
     split = reshape(input, (batch, groups, channels // groups, *rest))
-    return reshape(permute(split, (0, 2, 1, *range(3, len(rest) + 3))), (batch, channels, *rest))
+    moved = permute(split, (0, 2, 1, *range(3, len(rest) + 3)))
+    return reshape(copied_in_order(moved), (batch, channels, *rest))

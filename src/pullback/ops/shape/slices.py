@@ -72,6 +72,30 @@ def outside(error: IndexError, input: Any) -> IndexError:
     return IndexError(f"index: {found}{shape}")
 
 
+def part_of(input: Any, index: Any) -> Any:
+    """`input[index]`. An empty part lies where its slices begin; NumPy's begins with the input."""
+    found = input[index]
+    return found if found.size or not input.size or type(input) is not np.ndarray else _empty_part(input, index)
+
+
+def _empty_part(input: Any, index: Any) -> Any:
+    parts, axis = list(index), 0
+    for i, part in enumerate(parts):
+        if part is Ellipsis:
+            axis = input.ndim - sum(p is not None for p in parts[i + 1 :])
+        elif part is not None:
+            start, stop, _ = part.indices(n := input.shape[axis]) if isinstance(part, slice) else (0, 1, 1)
+            if start >= stop:
+                lead, parts[i] = (slice(None),) * axis, slice(0)
+                if start == n:  # just behind the last element
+                    input, start = input[(*lead, slice(n - 1, None))], 1
+                    shape = (*input.shape[:axis], 2, *input.shape[axis + 1 :])
+                    input = np.lib.stride_tricks.as_strided(input, shape, input.strides)
+                input = input[(*lead, slice(start, None))]
+            axis += 1
+    return input[tuple(parts)]
+
+
 @linear(
     name="_getitem",
     method=False,
@@ -91,7 +115,7 @@ def outside(error: IndexError, input: Any) -> IndexError:
 def getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that gives a view."""
     try:
-        found = input[index]
+        found = part_of(input, index)
         # NumPy gives a number where all axes are indexed; with an Ellipsis it gives a 0-d view, as torch does
         return input[(*index, Ellipsis)] if isinstance(found, np.generic) else found
     except IndexError as error:

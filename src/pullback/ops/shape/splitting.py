@@ -20,7 +20,7 @@ from ...table.samples import A, S, V
 from ...tensor.arrays import own_axis, wrap_axis, zeros_beside
 from ...tensor.tensor import Lifted, Tensor
 from .reshape import clone
-from .slices import getitem
+from .slices import getitem, part_of
 
 _MOST_PIECES = 10**8  # more tensors than fit into memory
 
@@ -84,7 +84,7 @@ def _pieces_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
     batch=_pieces_of_each,
 )
 def _split(input: Any, lengths: tuple[int, ...], dim: int) -> Any:
-    return tuple(input[_cut(dim, slice(a, b))] for a, b in pairwise((0, *accumulate(lengths))))
+    return tuple(part_of(input, _cut(dim, slice(a, b))) for a, b in pairwise((0, *accumulate(lengths))))
 
 
 def _pieces(input: Tensor, lengths: Any, dim: int, made: str = "pieces", title: str = "") -> tuple[Tensor, ...]:
@@ -317,7 +317,7 @@ def tensor_split(
     bounds = [slice(a, b) for a, b in pairwise((0, *cuts, n))]
     if all(0 <= a <= b <= n for a, b in pairwise((0, *cuts, n))):
         return _pieces(input, [b - a for a, b in pairwise((0, *cuts, n))], axis, "")
-    return tuple(input[_cut(axis, part)] for part in bounds)  # out of order, or counted from the end
+    return tuple(part_of(input, _cut(axis, part)) for part in bounds)  # out of order, or counted from the end
 
 
 def _divided(name: str, input: Tensor, value: Any, dim: int, ndim: int) -> tuple[Tensor, ...]:

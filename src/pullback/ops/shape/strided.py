@@ -166,18 +166,18 @@ def geometry_of(t: Tensor) -> Geometry:
     return (_steps(t._data.shape), 0) if is_payload(t._data) else _geometry(t._data, _memory(t._data))
 
 
+def _reaches_beyond(input: Tensor, size: Any, stride: Any, offset: int, geometry: Geometry) -> bool:
+    """Whether the view has elements that `input`, itself a view, has not: their gradients belong to its base."""
+    if input._view is None or isinstance(input, Lifted) or is_payload(input._data):
+        return False
+    if input._view.made and (input._requires_grad or input._view.made != "pieces"):
+        return False  # writes to it are refused
+    return not np.isin(_places(size, stride, offset), _places(input._data.shape, *geometry)).all()
+
+
 def strided_arguments(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> tuple[Any, ...]:
     """The arguments of the entry, checked: size, stride, offset and geometry."""
     size, stride, geometry = sizes((size,)), sizes((stride,)), geometry_of(input)
-    if storage_offset is None and input._view is not None and not input._data.size and _length(size, stride, 0):
-        raise RuntimeError(
-            errors.message(
-                "as_strided()",
-                expected="storage_offset, since an empty part of a tensor has no place in its memory",
-                found="None",
-                do="give storage_offset=, counted in elements of the whole memory",
-            )
-        )
     offset = geometry[1] if storage_offset is None else sizes((storage_offset,))[0]
     if len(size) != len(stride):
         raise RuntimeError(
@@ -238,6 +238,9 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [2, 3, 4]])
     """
     args = (input, *strided_arguments(input, size, stride, storage_offset))
+    if _reaches_beyond(*args):
+        whole = input._view.base  # type: ignore[union-attr]
+        args = (whole, *args[1:-1], geometry_of(whole))
     return _viewed(apply(laid_over.op, args, {}), laid_over.op, args)
 
 

@@ -147,6 +147,7 @@ def conv3d() -> None:
 
 
 @composite(
+    contiguous=True,
     home="nn.functional",
     also="conv_tbc",
     samples=lambda: [S(A(4, 2, 3), A(3, 3, 2), A(2)), S(A(4, 2, 3), A(2, 3, 2), A(2), 1)],
