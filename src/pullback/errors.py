@@ -50,7 +50,7 @@ def describe(value: Any) -> str:
     """A value in a few words: a tensor or an array by dtype and shape, anything else by its type."""
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
-    if shape is not None and dtype is not None and not isinstance(value, type):
+    if isinstance(shape, (tuple, list)) and dtype is not None and not isinstance(value, type):
         # to the author of the function, a transform's tensor is a Tensor
         name = type(value).__name__.replace("Lifted", "Tensor")
         return f"{name} of {str(dtype).removeprefix('pullback.')}{list(shape)}"
@@ -64,9 +64,12 @@ _BRIDGES = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
 
 def refuse_foreign(name: str, values: Iterable[Any]) -> None:
     """TypeError if a tensor of another library is among the arguments of `name`, or in a sequence among them."""
-    for value in values:
+    waiting, seen = [*values], set()
+    for value in waiting:
         if isinstance(value, (list, tuple)):
-            refuse_foreign(name, value)
+            if id(value) not in seen:  # a list may contain itself
+                seen.add(id(value))
+                waiting.extend(value)
         elif (error := _foreign(name, value)) is not None:
             raise error
 

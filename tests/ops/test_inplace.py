@@ -415,12 +415,15 @@ def test_an_operand_that_is_not_known_is_asked_itself() -> None:
     assert u.tolist() == [1.0, 1.0]
 
 
-def test_a_view_without_elements_is_not_resized_to_have_some() -> None:
-    base = pullback.ones(3)
-    view = base[:0]
+def test_a_view_without_elements_is_resized_within_its_memory() -> None:
+    base = pullback.arange(3.0)
+    view = base[1:1]
+    view.resize_(2).mul_(5)
+    assert (view._is_view(), base.tolist()) == (True, [0.0, 5.0, 10.0])
+    view = base[3:]
     with pytest.raises(RuntimeError, match="a view without elements cannot be given any in place"):
         view.resize_(2)
-    assert (view.shape, view._is_view(), base.tolist()) == ((0,), True, [1.0, 1.0, 1.0])
+    assert (view.shape, view._is_view(), base.tolist()) == ((0,), True, [0.0, 5.0, 10.0])
 
 
 @pytest.mark.parametrize("code", ["y.logical_not_()", "y.logical_and_(x)", "y.logical_or_(y)", "y.logical_xor_(x)"])

@@ -109,6 +109,34 @@ def test_the_door_names_the_function(
         fun()
 
 
+def _in_itself() -> list[Any]:
+    found: list[Any] = []
+    found.append(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "words"),
+    [
+        (lambda x: pullback.div(x, x, rounding_mode="floor", out=pullback.ones(1).expand(3)), RuntimeError, "divide"),
+        (lambda x: pullback.special.zeta(2.5, x, out=pullback.ones(1).expand(3)), RuntimeError, "zeta"),
+        (lambda x: pullback.mul(x, 2, out=pullback.eye(3).to_sparse()), NotImplementedError, r"mul\(out="),
+        (lambda x: pullback.mul(x, x, out=pullback.eye(3).to_sparse_csr()), NotImplementedError, r"mul\(out="),
+        (lambda x: pullback.where(x > 0, x, 0, out=pullback.eye(3).to_sparse()), NotImplementedError, r"where\(out="),
+        (lambda x: pullback.abs(_in_itself()), TypeError, "abs"),
+        (lambda x: pullback.atan2(_in_itself(), x), TypeError, "atan2"),
+        (lambda x: pullback.atan2(np, x), TypeError, r"atan2\(\)(?s:.*)module"),
+        (lambda x: pullback.abs(np), TypeError, r"abs\(\).*module"),
+        (lambda x: F.interpolate(x.view(1, 1, 3), scale_factor="1"), TypeError, "interpolate.*scale_factor.*str"),
+    ],
+)
+def test_errors_of_containers_modules_and_places_to_write_to(call: Any, kind: type[Exception], words: str) -> None:
+    x = pullback.ones(3)
+    with pytest.raises(kind, match=words):
+        call(x)
+    assert x.tolist() == [1.0] * 3
+
+
 def test_a_size_that_no_memory_holds_is_refused() -> None:
     for call in (
         lambda: pullback.ones(2).repeat(2**62),

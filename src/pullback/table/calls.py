@@ -187,7 +187,12 @@ def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     out_of(op, {"out": out})
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values(), out))):
         return dispatch(kinds, op.call, args, {**kwargs, "out": out})
-    return write_out(op.name, out, op.call(*args, **kwargs), op.exact)
+    result = op.call(*args, **kwargs)
+    try:
+        return write_out(op.name, out, result, op.exact)
+    except Exception as error:
+        errors.rename(op.name, error, (out,))
+        raise
 
 
 def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any], r: Any) -> Any:

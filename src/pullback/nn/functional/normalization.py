@@ -259,6 +259,7 @@ def layer_norm(
 
 
 @composite(
+    contiguous=True,
     home="nn.functional",
     narrow="as the first",
     also="rms_norm",

@@ -18,7 +18,7 @@ from ...table.entry import METHODS, composite, elementwise, linear, method, spec
 from ...table.operands import Operation, is_complex, plain, somewhere
 from ...table.samples import EDGES, NO_UNARY, A, S, V, unary, whole
 from ...tensor import dtypes
-from ...tensor.arrays import empty_beside
+from ...tensor.arrays import empty_beside, in_order
 from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import NUMPY, Tensor
 from .analysis import cos, rad2deg, sin
@@ -126,7 +126,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 # Size and angle
 def _angle(input: Any) -> Any:
     if input.dtype.kind == "c":
-        return np.arctan2(np.imag(input), np.real(input))
+        return in_order(np.arctan2(np.imag(input), np.real(input)))
     found = np.multiply(np.less(input, 0), input.dtype.type(np.pi))
     nan = np.isnan(input)
     return np.where(nan, input, found) if somewhere(nan) else found

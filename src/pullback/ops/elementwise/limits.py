@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import errors
 from ...kernels.masks import either, only
-from ...table.calls import on, write_out
+from ...table.calls import into, on
 from ...table.entry import TABLE, elementwise, front, method, pointwise, special
 from ...table.operands import (
     NUMBERS,
@@ -470,7 +470,8 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             stacklevel=errors.callers_level(),
         )
         condition = condition.bool()
-    return _where(condition, input, other) if out is None else write_out("where", out, _where(condition, input, other))
+    given = condition, input, other
+    return _where(*given) if out is None else into(out, _where.op, given, {})
 
 
 @method("where")

@@ -232,15 +232,25 @@ def ravel(input: Tensor) -> Tensor:
         S(A(2, 6), 2, (1,)),
         S(A(2, 6), 1, (5,)),
         S(A(2, 6), 1),
+        S(A(0, 2), 0, (0, -1)),
+        S(A(), 0, (1, 1)),
+        S(A(), -1, (1,)),
+        S(A(), 1, (1,)),
     ],
 )
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Axis `dim` divided into several, of lengths `sizes`; one of them may be -1."""
     shape = input._data.shape
-    axis, lengths = own_axis(dim, len(shape)), tuple(sizes)
+    axis, lengths = own_axis(dim, max(len(shape), 1)), tuple(sizes)
+    if not shape:
+        raise RuntimeError(errors.message("unflatten()", expected="a tensor with an axis", found=errors.describe(input)))
     if not lengths:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod(n for n in lengths if n != -1)
+    if -1 in lengths and not known:
+        raise RuntimeError(
+            f"unflatten: the length for -1 in {list(lengths)} can be any number, as the others hold no elements."
+        )
     if known != shape[axis] and not (-1 in lengths and known and not shape[axis] % known):
         raise RuntimeError(
             f"unflatten: Provided sizes {list(lengths)} don't multiply up to the size of dim {axis} ({shape[axis]}) in "

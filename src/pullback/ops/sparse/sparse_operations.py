@@ -19,6 +19,7 @@ from ...table.entry import TABLE
 from ...table.writing import refuse_write
 from ...tensor.arrays import wrap_axes, wrap_axis
 from ...tensor.modes import thread
+from ...tensor.nested import any_instance
 from ...tensor.overrides import own_kind, unasked
 from ...tensor.tensor import Tensor
 from ..index.subscripts import add_up, pick_at
@@ -72,6 +73,8 @@ def ask(func: _Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     if name in _PASSED:
         return unasked(func, *args, **kwargs)
     if (out := kwargs.pop("out", None)) is not None:
+        if not any_instance((*args, *kwargs.values()), SparseTensor):
+            raise _other_layout(name)
         return _written_out(name, out, ask(func, types, args, kwargs), (*args, *kwargs.values()))
     compute = OPERATIONS.get(name) or _OWN.get(name)
     if compute is None and op is not None and op.kind == "composite" and not _is_primitive(op):
@@ -159,10 +162,14 @@ def written(func: _Function, name: str, compute: _Function, args: Any, kwargs: A
     return self
 
 
+def _other_layout(name: str) -> Exception:
+    return refused(f"{name}(out=...) with an out of another layout than the result")
+
+
 def _written_out(name: str, out: Any, found: Any, given: Any) -> SparseTensor:
     """What was found, written into the sparse tensor `out`, which takes on its places."""
     if not (isinstance(out, SparseTensor) and isinstance(found, SparseTensor)) or out.layout is not found.layout:
-        raise refused(f"{name}(out=...) with an out of another layout than the result")
+        raise _other_layout(name)
     if thread.modes.grad_enabled and any(isinstance(t, Tensor) and t.requires_grad for t in (out, *given)):
         raise RuntimeError(
             f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "

@@ -19,6 +19,7 @@ from .... import errors
 from ....kernels.sliding import Array
 from ....kernels.taps import Taps, of_rows, picked
 from ....table.entry import alias, composite, titled
+from ....table.operands import need_numbers
 from ....table.samples import A, S
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
@@ -151,6 +152,8 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any, mode: st
             return [operator.index(n) for n in values], [None] * space
         except TypeError:
             raise refuse(name, "size to be integers", errors.describe(size), error=TypeError) from None
+    for value in values:
+        need_numbers(name, scale_factor=value)
     sizes = [int(n * factor) for n, factor in zip(image, values, strict=True)]
     return sizes, [None] * space if recompute or mode == "area" else [float(v) for v in values]
 
