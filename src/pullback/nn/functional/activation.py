@@ -290,7 +290,9 @@ def rrelu(
         raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
     if training:
         floating("rrelu", input)
-        found = _applied(inplace, sloped, input, uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower)
+        found = _applied(
+            inplace, sloped, input, uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
+        )
     else:
         found = _applied(inplace, leaky_relu, input, (lower + upper) / 2)
     return found if inplace else found.contiguous()

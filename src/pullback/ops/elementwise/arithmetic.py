@@ -24,7 +24,6 @@ from ...table.operands import (
     is_number,
     need,
     need_both,
-    plain,
 )
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, NO_UNARY, A, Differs, S, V, integers, pairs, unary
 from ...tensor import dtypes

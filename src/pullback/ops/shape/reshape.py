@@ -243,7 +243,10 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     shape = input._data.shape
     axis, lengths = own_axis(dim, max(len(shape), 1)), tuple(sizes)
     if not shape:
-        raise RuntimeError(errors.message("unflatten()", expected="a tensor with an axis", found=errors.describe(input)))
+        raise RuntimeError(
+            f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions.\n"
+            "  What to do: give it an axis with unsqueeze(0)."
+        )
     if not lengths:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod(n for n in lengths if n != -1)
