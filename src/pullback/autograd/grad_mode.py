@@ -101,7 +101,7 @@ class Mode:
 
     def __call__(self, fn: F) -> F:
         if inspect.isclass(fn):
-            return self._class(fn)
+            return self(self._making(fn))
         if inspect.isgeneratorfunction(fn):
             return self._generator(fn)  # type: ignore[return-value]
 
@@ -117,18 +117,19 @@ class Mode:
 
         return errors.called(call, call.__name__)  # type: ignore[return-value]
 
-    def _class(self, cls: Any) -> Any:
+    def _making(self, cls: Any) -> Any:
+        """A function that makes objects of a class, which itself stays as it is."""
         warnings.warn(
             f"Decorating classes is deprecated: only {cls.__name__}.__init__ runs in this mode. Decorate that itself.",
             FutureWarning,
             stacklevel=errors.callers_level(),
         )
-        try:
-            cls.__init__ = self(cls.__init__)
-        except Exception as error:  # a class of Python's own
-            errors.rename(type(self).__name__, error, (cls,), keep=True)
-            raise
-        return cls
+
+        def make(*args: Any, **kwargs: Any) -> Any:
+            return cls(*args, **kwargs)
+
+        make.__name__ = make.__qualname__ = cls.__name__
+        return make
 
     def _generator(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(fn)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import warnings
 from typing import Any
 
 from tests.side_by_side import constant, leaf, programs
@@ -484,3 +485,16 @@ def hooks_run_in_the_mode_of_the_pass(lib: Any) -> Any:
     lib.autograd.grad(y, x, retain_graph=True)
     lib.autograd.grad(y, x, create_graph=True)
     return seen
+
+
+@program
+def a_mode_around_a_class_leaves_the_class_as_it_is(lib: Any) -> Any:
+    class Model:
+        def __init__(self) -> None:
+            self.recorded = lib.is_grad_enabled()
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        make, tensor = lib.no_grad()(Model), lib.no_grad()(lib.Tensor)
+    made = make is Model, isinstance(make(), Model), make().recorded, Model().recorded
+    return made, tensor([1.0]), lib.nn.Parameter(lib.ones(2)), [w.category.__name__ for w in told]
