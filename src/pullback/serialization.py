@@ -92,12 +92,18 @@ def save(obj: Any, f: File) -> None:
             )
         _Writer(obj).write(f)
     else:
+        _refuse_zero_byte("save", f)
         kind = _safetensors.Writer if os.fspath(f).endswith(".safetensors") else _Writer
         write = kind(obj).write
         try:
             _write_file(f, write)
         except OSError as error:
             raise _named(error, f) from error
+
+
+def _refuse_zero_byte(name: str, path: str | os.PathLike[str]) -> None:
+    if "\0" in os.fsdecode(path):
+        raise ValueError(errors.message(f"{name}()", expected="a path without a zero byte", found=repr(path)))
 
 
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
@@ -133,6 +139,7 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
     """
     dtypes.check_device(map_location)
     if isinstance(f, (str, os.PathLike)):
+        _refuse_zero_byte("load", f)
         with open(f, "rb") as file:
             return _read(file, f"'{os.fspath(f)}'", map_location is not None)
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):

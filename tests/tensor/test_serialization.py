@@ -977,3 +977,9 @@ def test_a_dtype_that_we_lack_names_the_file(tmp_path: Path) -> None:
     path.write_bytes(_safetensors_of({"a": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}, b"1"))
     with pytest.raises(RuntimeError, match=r"tensor 'a' of '.*eight\.safetensors'"):
         load(path)
+
+
+def test_a_path_with_a_zero_byte_is_refused_by_name() -> None:
+    for name, call in (("save", lambda: pullback.save({}, "a\0b")), ("load", lambda: pullback.load("a\0b"))):
+        with pytest.raises(ValueError, match=rf"^{name}\(\): expected a path without a zero byte, found 'a\\x00b'"):
+            call()
