@@ -584,3 +584,10 @@ def test_what_is_written_over_by_truth_values_gets_no_gradient(write: str) -> No
     y.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [0.0] * 3
+
+
+def test_a_length_that_could_be_any_number_is_refused() -> None:
+    for sizes in ((0, -1), (-1, 0)):
+        with pytest.raises(RuntimeError, match="unflatten"):
+            pullback.zeros(0, 2).unflatten(0, sizes)
+    assert pullback.zeros(0, 2).unflatten(0, (3, -1)).shape == (3, 0, 2)

@@ -181,12 +181,16 @@ def repeats(array: Any) -> bool:
 
 
 def copied(array: Any) -> Any:
-    """A copy with the axes in the same order in memory; of an array that repeats elements, in the natural order.
+    """A copy with the axes in the same order in memory, those along which elements repeat too, which NumPy puts last.
 
     >>> copied(np.broadcast_to([1.0, 2.0], (3, 2))).strides
     (16, 8)
     """
-    return np.array(array, order="C") if repeats(array) else np.copy(array)
+    if not isinstance(array, np.ndarray) or 0 not in array.strides or array.dtype.kind not in "fciubV":
+        return np.array(array, order="C") if repeats(array) else np.copy(array)
+    kind = array.dtype
+    numbers = array if kind.kind == "c" else array.view(f"u{kind.itemsize}")
+    return np.asarray(np.positive(numbers)).view(kind)
 
 
 def strides_of(array: np.ndarray[Any, Any]) -> tuple[int, ...]:

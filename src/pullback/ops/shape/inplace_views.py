@@ -21,7 +21,7 @@ from ...tensor.tensor import Tensor, need_tensor, wrap
 from .axes import t as _t
 from .axes import transpose
 from .reshape import reshape, squeeze, unsqueeze
-from .strided import as_strided, geometry_of, laid_over
+from .strided import as_strided, geometry_of, laid_over, strided_again
 
 
 def _before(t: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def _unsqueeze_(self: Tensor, dim: int) -> Tensor:
 def _as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """`as_strided` in place; returns the tensor."""
     old = _before(self)
-    new = as_strided(old, size, stride, storage_offset)
+    new = (as_strided if old._requires_grad else strided_again)(old, size, stride, storage_offset)
     strides, offset = geometry_of(old)
     return _turned(self, old, new, laid_over.op, tuple(old._data.shape), strides, offset, geometry_of(new))
 

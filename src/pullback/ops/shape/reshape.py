@@ -18,7 +18,7 @@ from ...table.calls import apply
 from ...table.entry import alias, composite, linear, method
 from ...table.samples import NO_UNARY, A, D, S
 from ...table.samples import unary as unary_samples
-from ...tensor import dtypes
+from ...tensor import arrays, dtypes
 from ...tensor.arrays import broadcasts_to, own_axis, repeated, reshaped, sizes, sum_to_shape, wrap_axes, wrap_axis
 from ...tensor.memory import Size, same_memory
 from ...tensor.tensor import Lifted, Tensor, wrap
@@ -232,7 +232,6 @@ def ravel(input: Tensor) -> Tensor:
         S(A(2, 6), 2, (1,)),
         S(A(2, 6), 1, (5,)),
         S(A(2, 6), 1),
-        S(A(0, 2), 0, (0, -1)),
         S(A(), 0, (1, 1)),
         S(A(), -1, (1,)),
         S(A(), 1, (1,)),
@@ -244,17 +243,13 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     axis, lengths = own_axis(dim, max(len(shape), 1)), tuple(sizes)
     if not shape:
         raise RuntimeError(
-            f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions.\n"
-            "  What to do: give it an axis with unsqueeze(0)."
+            f"unflatten got an unexpected error: Dimension specified as {dim} but tensor has no dimensions"
         )
     if not lengths:
         raise RuntimeError("unflatten: sizes must be non-empty")
     known = math.prod(n for n in lengths if n != -1)
-    if -1 in lengths and not known:
-        raise RuntimeError(
-            f"unflatten: the length for -1 in {list(lengths)} can be any number, as the others hold no elements."
-        )
-    if known != shape[axis] and not (-1 in lengths and known and not shape[axis] % known):
+    told = known if -1 in lengths else 0  # -1 stands for any length if the others hold no elements
+    if (known != shape[axis] or -1 in lengths) and not (told and not shape[axis] % told):
         raise RuntimeError(
             f"unflatten: Provided sizes {list(lengths)} don't multiply up to the size of dim {axis} ({shape[axis]}) in "
             "the input tensor"
@@ -549,22 +544,13 @@ def _cloned_batch(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, 
 )
 def clone(input: Any, *, memory_format: Any = None) -> Any:
     """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
-    return _own_copy(input) if memory_format is None else laid_out(input, order_of(memory_format))
+    return arrays.copied(input) if memory_format is None else laid_out(input, order_of(memory_format))
 
 
 @method("copy", named=True)
 def _copy(self: Tensor) -> Tensor:
     """A copy in new memory, as of NumPy's arrays: `clone`."""
     return clone(self)
-
-
-def _own_copy(input: Any) -> Any:
-    """A copy. Axes along which elements repeat keep their place among the others, which `np.array` puts last."""
-    if not isinstance(input, np.ndarray) or 0 not in input.strides or input.dtype.kind not in "fciubV":
-        return np.copy(input)
-    kind = input.dtype
-    numbers = input if kind.kind == "c" else input.view(f"u{kind.itemsize}")
-    return np.asarray(np.positive(numbers)).view(kind)
 
 
 @linear(

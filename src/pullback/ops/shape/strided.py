@@ -244,6 +244,12 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return _viewed(apply(laid_over.op, args, {}), laid_over.op, args)
 
 
+def strided_again(input: Tensor, size: Any, stride: Any, storage_offset: Any) -> Tensor:
+    """`as_strided`, as a view of `input` itself wherever it reaches."""
+    args = (input, *strided_arguments(input, size, stride, storage_offset))
+    return _viewed(apply(laid_over.op, args, {}), laid_over.op, args)
+
+
 # Windows --------------------------------------------------------------------------------------------------------------
 
 
