@@ -987,6 +987,40 @@ def test_calls_from_several_threads() -> None:
     assert not problems
 
 
+def test_a_value_taken_negative_is_not_computed_for_a_sum() -> None:
+    edges = np.array([0.0, -0.0, 1.0, -3.5, np.inf, -np.inf, 1e308, 5e-324])
+    a, b = (pullback.from_numpy(part.reshape(-1)) for part in np.meshgrid(edges, edges))
+
+    def f(a: Any, b: Any) -> Any:
+        return a + (-b), (-a) + b, a - (-b), (-a) - b, (-a) + (-b)
+
+    whole = pullback.tensor([[1, 0], [2, 255]], dtype=pullback.uint8)
+    for given in ((a, b), (a.float(), b.float()), (a.reshape(8, 8), b[:8]), (whole, whole.flip(0)), (whole, a[:2])):
+        compiled = numpy_backend(f)
+        for found, eager in zip(compiled(*given), f(*given), strict=True):
+            known = ~np.isnan(eager.numpy()) if eager.is_floating_point() else ...
+            assert found.numpy()[known].tobytes() == eager.numpy()[known].tobytes()
+    steps = compiled.explain()
+    assert steps.count("negative") == 1  # the last two results are one
+
+
+@pytest.mark.parametrize("backend", ["numpy", None])
+def test_a_program_rolls_as_numpy_does(backend: Any) -> None:
+    for shape, by, axes in (
+        *(((5,), s, 0) for s in (0, 1, -2, 5, 12)),
+        *(((3, 4), s, a) for s in (1, -3, 4) for a in (0, -1)),
+        *(((2, 3, 2), by, axes) for by, axes in ((3, 1), ((1, 1), (0, 2)), (1, None), ((2, 1), (1, 1)))),
+        *(((0, 3), 1, axis) for axis in (0, 1)),
+    ):
+        x = randn(*shape)
+        for given in (x, x.transpose(0, -1)):
+            eager = np.roll(given.numpy(), by, axes)
+            for f in (pullback.roll, pullback.compile(pullback.roll, backend=backend)):
+                found = f(given, by, axes)
+                np.testing.assert_array_equal(found.numpy(), eager)
+                assert found.is_contiguous()
+
+
 def test_the_number_of_threads() -> None:
     before = pullback.get_num_threads()
     x = randn(400, 500, requires_grad=True)

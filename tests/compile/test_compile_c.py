@@ -1040,6 +1040,17 @@ def test_the_flags_are_tried_once(folder, monkeypatch):
 
 
 @needs_compiler
+def test_all_flags_are_tried_at_once_and_one_by_one_if_one_is_refused(folder, monkeypatch):
+    given = count_compilations(monkeypatch)
+    wanted = cache.compiler().flags
+    assert len(given) == 1
+    monkeypatch.setattr(cache, "OPTIONAL_FLAGS", [["-fno-such-flag"], *cache.OPTIONAL_FLAGS])
+    cache._find.cache_clear()
+    assert cache.compiler().flags == wanted
+    assert len(given) > 2
+
+
+@needs_compiler
 @pytest.mark.parametrize(
     "alter",
     [

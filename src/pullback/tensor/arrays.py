@@ -92,6 +92,23 @@ def taken_along(a: Any, index: Any, axis: int) -> Any:
     return a[places_along(index, axis if axis >= 0 else axis + a.ndim, a.shape)]
 
 
+def rolled(a: Any, shifts: Any, axes: Any = None) -> Any:
+    """``np.roll``, in order in memory, and without its overhead for an array along a list of one axis.
+
+    >>> rolled(np.array([[1, 2, 3], [4, 5, 6]]), (1,), [1])
+    array([[3, 1, 2],
+           [6, 4, 5]])
+    """
+    if type(a) is not np.ndarray or type(axes) is not list or len(axes) != 1 or not a.size:
+        return in_order(np.roll(a, shifts, axes))
+    before = (slice(None),) * axes[0]
+    cut = a.shape[axes[0]] - shifts[0] % a.shape[axes[0]]
+    out = np.empty(a.shape, a.dtype)
+    out[(*before, slice(a.shape[axes[0]] - cut))] = a[(*before, slice(cut, None))]
+    out[(*before, slice(-cut, None))] = a[(*before, slice(cut))]
+    return out
+
+
 def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:
     """NumPy's index for the elements at `index` along `axis` of an array of `shape`."""
     after = len(shape) - 1

@@ -61,6 +61,8 @@ class _Blocks:
         length = shape[self.axis] if shape else 1
         self.chunk = max(1, min(length, BLOCK // max(inner, 1)))
         self.lead = shape[: max(self.axis, 0)]
+        self.one_block = not self.lead and self.chunk == length  # which holds all elements
+        self.views = [tuple([n if v else 1 for n, v in zip(shape, a.varies, strict=True)]) for a in loop.inputs]
         self.varies = _steps_vary(loop)
         self.spare: list[list[Array]] = []  # scratch memory that no call is using
         self.constants: list[tuple[int, Any]] = []
@@ -132,10 +134,7 @@ class _Blocks:
                     out[...] = known.none
             return
         loop = self.loop
-        views = [
-            x.reshape([n if v else 1 for n, v in zip(loop.shape, a.varies, strict=True)])
-            for x, a in zip(inputs, loop.inputs, strict=True)
-        ]
+        views = [x.reshape(shape) for x, shape in zip(inputs, self.views, strict=True)]
         outputs = [out.reshape(shape) for out, shape in zip(outputs, self.kept, strict=True)]
         places = list(self._places())
         workers = min(self.threads, len(places)) if self.size >= _PARALLEL else 1
@@ -173,14 +172,19 @@ class _Blocks:
 
     def _block(self, views: Sequence[Array], outputs: Sequence[Array], scratch: list[Array], place: Any) -> Any:
         _, start, stop = place
-        registers = [_cut(x, a.varies, place, self.axis) for x, a in zip(views, self.loop.inputs, strict=True)]
-        whole = stop - start == self.chunk
-        registers += scratch if whole else [s[: stop - start] if s.shape[:1] == (self.chunk,) else s for s in scratch]
-        everywhere = (True,) * len(self.loop.shape)
-        registers += [
-            _cut(out, everywhere, place, self.axis) if o.reduce is None else out
-            for o, out in zip(self.loop.outputs, outputs, strict=True)
-        ]
+        if self.one_block:
+            registers = [*views, *scratch, *outputs]
+        else:
+            registers = [_cut(x, a.varies, place, self.axis) for x, a in zip(views, self.loop.inputs, strict=True)]
+            whole = stop - start == self.chunk
+            registers += (
+                scratch if whole else [s[: stop - start] if s.shape[:1] == (self.chunk,) else s for s in scratch]
+            )
+            everywhere = (True,) * len(self.loop.shape)
+            registers += [
+                _cut(out, everywhere, place, self.axis) if o.reduce is None else out
+                for o, out in zip(self.loop.outputs, outputs, strict=True)
+            ]
         for fn, reads, to in self.operations:
             fn(*[registers[r] for r in reads], out=registers[to])
         parts: dict[int, Any] = {}

@@ -171,7 +171,20 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
         flags = [str(flag) for flag in held["flags"]]
         if held["checksum"] == _digest(identity, *flags):
             return tuple(flags)
-    flags = list(BASE_FLAGS)  # nothing was tried yet, or the notes are damaged
+    flags = _tried(command, identity)  # nothing was tried yet, or the notes are damaged
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as work:
+        (draft := Path(work, "flags")).write_text(json.dumps({"flags": flags, "checksum": _digest(identity, *flags)}))
+        os.replace(draft, note)
+    return tuple(flags)
+
+
+def _tried(command: tuple[str, ...], identity: str) -> list[str]:
+    """The flags that a compiler takes: the first of each line at once, as most compilers do, or else one by one."""
+    flags = [*BASE_FLAGS, *(choices[0] for choices in OPTIONAL_FLAGS)]
+    with contextlib.suppress(CompilerError, OSError):
+        _probe(Compiler(command, tuple(flags), identity))
+        return flags
+    flags = [*BASE_FLAGS]
     _probe(Compiler(command, tuple(flags), identity))
     for choices in OPTIONAL_FLAGS:
         for choice in choices:
@@ -181,10 +194,7 @@ def _flags(command: tuple[str, ...], identity: str) -> tuple[str, ...]:
                 continue
             flags.append(choice)
             break
-    with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as work:
-        (draft := Path(work, "flags")).write_text(json.dumps({"flags": flags, "checksum": _digest(identity, *flags)}))
-        os.replace(draft, note)
-    return tuple(flags)
+    return flags
 
 
 def _probe(candidate: Compiler) -> None:

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...tensor.arrays import rolled
+
 # -- steps of loops ----------------------------------------------------------------------------------------------------
 
 
@@ -234,12 +236,14 @@ class Called(NamedTuple):
 
     product: whether it is a product of matrices, which takes ``out=`` and may be laid out in any order of axes. view:
     whether its result lies in the memory of its argument. order: for a view that reorders axes, the new order of the
-    argument's axes, computed from their number and the other arguments.
+    argument's axes, computed from their number and the other arguments. plain: the same for arrays alone, with less
+    overhead.
     """
 
     product: bool = False
     view: bool = False
     order: Callable[..., list[int]] | None = None
+    plain: Callable[..., Any] | None = None
 
 
 def _swapped(count: int, axis1: int, axis2: int) -> list[int]:
@@ -261,6 +265,7 @@ FUNCTIONS: dict[Any, Called] = {
     np.rollaxis: Called(view=True),
     np.diagonal: Called(view=True),
     np.flip: Called(view=True),
+    np.roll: Called(plain=rolled),
 }
 
 _ANY = Called()

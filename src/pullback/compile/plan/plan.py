@@ -275,11 +275,12 @@ class Plan:
         names = [self._name(a) for a in value.args]
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
-        if function(value.fn).product and value.shape and not kwargs:
+        known = function(value.fn)
+        if known.product and value.shape and not kwargs:
             out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
-        self._lines.append(f"{name} = {self._constant(value.fn)}({', '.join(parts)})")
+        self._lines.append(f"{name} = {self._constant(known.plain or value.fn)}({', '.join(parts)})")
         if getattr(value.fn, "whole", False):
             self._lines.append(f"if {name}.__class__ is ndarray and {name}.shape != {value.shape!r}: check({name!r})")
         self._names[value] = name

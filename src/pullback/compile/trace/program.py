@@ -129,6 +129,7 @@ class Program:
         if same is not None and same.dtype == dtype:
             return self.broadcast(same, shape)
         made = _common(args)
+        name, args = _without_negative(name, args)
         return self.broadcast(self._make("map", name, args, None, made, dtype), shape)
 
     def cast(self, value: Value, dtype: Any) -> Value:
@@ -230,6 +231,23 @@ def _identity(name: str, args: Sequence[Value]) -> Value | None:
     if known.of_mask is not None and args[1].kind == "const" and args[1].params == known.of_mask and _of_mask(args[0]):
         return args[0].args[0]
     return None
+
+
+_OPPOSITE = {"add": "subtract", "subtract": "add"}
+
+
+def _without_negative(name: str, args: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
+    """A sum with a value taken negative, as derivatives of differences are, as the difference: the same to the bit.
+
+    (But for the sign of a NaN, which says nothing.)
+    """
+    if name in _OPPOSITE:
+        left, right = args
+        if right.kind == "map" and right.fn == "negative":
+            return _OPPOSITE[name], (left, _source(right.args[0]))
+        if name == "add" and left.kind == "map" and left.fn == "negative":
+            return "subtract", (right, _source(left.args[0]))
+    return name, args
 
 
 def _of_mask(value: Value) -> bool:

@@ -31,7 +31,7 @@ def jacobian_sparsity(f: Function, x: Tensor) -> Sparsity:
 
     Args:
         f: a function of one Tensor that returns one Tensor.
-        x: a Tensor of floating point dtype.
+        x: a Tensor of real floating point dtype, other than bfloat16, which SciPy lacks.
 
     Returns:
         a `Sparsity`, whose ``matrix`` has a row for each element of ``f(x)`` and a column for each of `x`.
@@ -188,15 +188,15 @@ def _coupled(f: Function, x: Tensor, name: str) -> Sparsity:
 
 
 def one_result(f: Function, name: str) -> Function:
-    """`f`, refused if it returns anything but a Tensor of real floating point dtype."""
+    """`f`, refused if it returns anything but a Tensor of a real floating point dtype that SciPy has."""
 
     def checked(x: Tensor) -> Tensor:
         out = f(x)
-        if not isinstance(out, Tensor) or out._data.dtype.kind not in "fV":
+        if not isinstance(out, Tensor) or out._data.dtype.kind != "f":
             raise TypeError(
                 errors.message(
                     f"{name}()",
-                    expected="a function that returns one Tensor of real floating point dtype",
+                    expected="a function that returns one Tensor of real floating point dtype, other than bfloat16",
                     found=errors.describe(out),
                     do="return one Tensor, e.g. by pullback.cat",
                 )
@@ -227,12 +227,12 @@ def one_number(f: Function, name: str) -> Function:
 
 
 def check_input(x: Any, name: str, concrete: bool = True) -> None:
-    """TypeError unless `x` is a Tensor of real floating point dtype; and if it is `concrete`, of values."""
-    if not isinstance(x, Tensor) or x._data.dtype.kind not in "fV":
+    """TypeError unless `x` is a Tensor of a real floating point dtype that SciPy has; if it is `concrete`, of values."""
+    if not isinstance(x, Tensor) or x._data.dtype.kind != "f":
         raise TypeError(
             errors.message(
                 f"{name}()",
-                expected="a Tensor of real floating point dtype",
+                expected="a Tensor of real floating point dtype, other than bfloat16",
                 found=errors.describe(x),
                 do="convert it, e.g. with x.double()",
             )

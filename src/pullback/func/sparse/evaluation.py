@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,7 @@ def sparse_jacobian(
         a function of `x`: the matrix has a row for each element of ``f(x)`` and a column for each of `x`.
 
     Raises:
-        TypeError: `x` or the result of `f` is no Tensor of real floating point dtype.
+        TypeError: `x` or the result of `f` is no Tensor of real floating point dtype, or one of bfloat16.
         ValueError: `x` has another shape or dtype than the plan; another `format`; the plan of a Hessian.
         RuntimeError: the pattern is not that of the function at `x`.
         ImportError: SciPy is not installed.
@@ -125,15 +126,20 @@ class _Evaluation:
     def __call__(self, x: Tensor) -> tuple[Tensor, Any]:
         check_input(x, self.name, concrete=False)
         prepared = self._prepared_for(x)
+        sparsity, direction = prepared.plan.sparsity, prepared.direction() if self._is_checked(x) else None
         if self.format == "tensor":
-            value, values = prepared.values(x, self._is_checked(x))
+            value, values, known = prepared.values(x, direction)
             if _varies(values):
                 raise self._inside("call it for each element instead, with one plan")
-            at = np.stack(prepared.plan.sparsity.places)
-            return value, sparse_coo_tensor(at, values, prepared.plan.sparsity.matrix.shape, is_coalesced=True)
+            if direction is not None:
+                prepared.compare(values.detach()._data, known.detach()._data, direction)
+            return value, sparse_coo_tensor(np.stack(sparsity.places), values, sparsity.matrix.shape, is_coalesced=True)
         with no_grad():
-            value, values = prepared.values(x, self._is_checked(x))
-        return value, self._csr(prepared.plan, values)
+            value, values, known = prepared.values(x, direction)
+        matrix = self._csr(prepared.plan, values)
+        if direction is not None:
+            prepared.compare(values._data, known._data, direction)
+        return value, matrix
 
     def _is_checked(self, x: Tensor) -> bool:
         return self.check and isinstance(x.detach()._data, np.ndarray)
@@ -163,9 +169,7 @@ class _Evaluation:
             raise self._inside(f"call it outside of the compiled function, as {self.name}(f, plan, compile=...)")
         if not isinstance(data, np.ndarray):
             raise self._inside("give format='tensor'")
-        matrix = plan.sparsity.matrix
-        csr = scipy_sparse(f"{self.name}()").csr_array
-        return csr((data, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
+        return plan.sparsity.filled(data, own=True)
 
     def _inside(self, do: str) -> TypeError:
         """The error of a result that would be a sparse matrix where there is none."""
@@ -199,30 +203,36 @@ class _Prepared:
         work = _work(_flat(function, plan, self.name), plan)
         self.work = work if evaluation.compile is None else evaluation.compile(work)
 
-    def values(self, x: Tensor, checked: bool) -> tuple[Tensor, Tensor]:
-        """``f(x)``, or the gradient for a Hessian, and the values of the nonzeros."""
+    def direction(self) -> Array:
+        """A random direction, with no element near zero."""
+        found = _DIRECTIONS.random(self.directions[self.more].shape[1]) + 0.5
+        return found.astype(self.plan.dtype, copy=False)
+
+    def values(self, x: Tensor, direction: Array | None) -> tuple[Tensor, Tensor, Tensor]:
+        """``f(x)``, or the gradient for a Hessian, the values of the nonzeros, and the derivative along a direction."""
         given, more = list(self.directions), self.more
-        if not checked:
+        if direction is None:
             given[more] = given[more][:-1]
         else:
             if thread.modes.grad_enabled:  # the graph keeps what it is given
                 given[more] = given[more].copy()
-            given[more][-1] = _DIRECTIONS.standard_normal(given[more].shape[1])
-        value, values, known = self.work(x, *map(wrap, given))
-        if checked:
-            self._compare(values, known[-1], given[more][-1])
-        return value, values
+            given[more][-1] = direction
+        value, values, pushed = self.work(x, *map(wrap, given))
+        return value, values, pushed if direction is None else pushed[-1]
 
-    def _compare(self, values: Tensor, known: Tensor, direction: Array) -> None:
+    def compare(self, values: Array, expected: Array, direction: Array) -> None:
         """RuntimeError unless the nonzeros give the derivative along the random direction."""
-        data, expected = values.detach()._data, known.detach()._data
-        rows, columns = self.plan.sparsity.places
-        to, of = (columns, rows) if self.more else (rows, columns)
+        double, filled = functools.partial(np.asarray, dtype=np.float64), self.plan.sparsity.filled
+        v, matrix = double(direction), filled(double(values))
         with np.errstate(invalid="ignore", over="ignore"):
-            terms = data * direction[of]
-            sums, sizes = (np.bincount(to, weights=w, minlength=len(expected)) for w in (terms, np.abs(terms)))
-            off = np.abs(sums - expected) - np.finfo(data.dtype).eps ** 0.5 * (sizes + np.abs(expected))
-        wrong = np.flatnonzero(np.isfinite(off) & (off > np.finfo(data.dtype).tiny))
+            sums = matrix.T @ v if self.more else matrix @ v
+            allowed, tiny = _rounding(values.dtype)
+            off = np.abs(sums - expected)
+            wrong = np.flatnonzero(off > allowed * np.abs(expected))
+            if len(wrong):  # also where large terms cancel
+                sizes = abs(matrix)
+                off -= allowed * ((sizes.T @ v if self.more else sizes @ v) + np.abs(expected))
+                wrong = np.flatnonzero(np.isfinite(off) & (off > tiny))
         if len(wrong):
             first = int(wrong[0])
             raise RuntimeError(
@@ -234,6 +244,13 @@ class _Prepared:
                     "branch here; check=False leaves this check out",
                 )
             )
+
+
+@functools.cache
+def _rounding(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The relative difference by which two computations of a derivative may differ, and the smallest that counts."""
+    kind = np.finfo(dtype)
+    return float(kind.eps) ** 0.5, float(kind.tiny)
 
 
 def _work(function: Function, plan: Plan) -> Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Tensor, Tensor]]:

@@ -14,7 +14,7 @@ from ...table.entry import composite, constant, linear, method
 from ...table.nodes import dims_of
 from ...table.samples import A, S, V
 from ...tensor.adding import summed
-from ...tensor.arrays import arange_beside, copied, own_axis, refuse_size, sizes, wrap_axes, wrap_axis
+from ...tensor.arrays import arange_beside, copied, own_axis, refuse_size, rolled, sizes, wrap_axes, wrap_axis
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .axes import transpose
@@ -173,7 +173,7 @@ def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(by)}, dims:{len(axes)}")
     if not axes:
         return np.roll(input, by[0])
-    return np.roll(input, by, [own_axis(d, input.ndim) for d in axes])
+    return rolled(input, by, [own_axis(d, input.ndim) for d in axes])
 
 
 def _numpy_roll(a: Tensor, shift: Any, axis: Any) -> Tensor:
