@@ -22,7 +22,7 @@ from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..table.nodes import beside, conjugated
 from ..table.op import needs
 from ..tensor.arrays import repeats
-from ..tensor.memory import LevelPayload, same_memory
+from ..tensor.memory import LevelPayload, innermost, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
 from ..tensor.views import Lost
@@ -265,11 +265,9 @@ class Jvp(Forward):
         if op.about.jvp is not None:
             found = by_rule(op, op.padded(primals, kwargs), tangents, outs)
         elif op.kind == "linear":
-            found = [
-                _replaced(
-                    op, primals, kwargs, {i: tangents.get(i, _zeros(primals[i])) for i in self._joint(op, primals)}
-                )
-            ]
+            joint = self._joint(op, primals)
+            along = {i: tangents[i] if i in tangents else _zeros(primals[i]) for i in joint}
+            found = [_replaced(op, primals, kwargs, along)]
         elif op.kind == "bilinear":
             found = [total([_replaced(op, primals, kwargs, {i: t}) for i, t in tangents.items()])]
         elif op.kind == "elementwise" and acts_alone(op, primals):
@@ -305,6 +303,8 @@ _COPIES = ((lambda t: t.clone(), lambda t: t),)
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
     """A copy of the tangent in the layout of its primal, so that the same view can be taken of both."""
+    if all(isinstance(a := innermost(t._data), np.ndarray) and a.flags.c_contiguous for t in (primal, tangent)):
+        return tangent.clone()
     return np.add(np.zeros_like(primal.detach()), tangent)
 
 

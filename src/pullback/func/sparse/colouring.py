@@ -8,6 +8,7 @@ Gebremedhin, Manne and Pothen, What Color Is Your Jacobian? Graph Coloring for C
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,17 +29,48 @@ class Colours(NamedTuple):
     rows: Array
 
 
-def columns(matrix: Any, order: Array | None = None) -> Array:
+def columns(matrix: Any) -> Array:
     """A colour for each column of a CSR matrix, such that no row has two columns of one colour; -1 for empty columns.
 
     A distance-2 colouring of the columns in the bipartite graph of rows and columns.
     """
+    return _greedy(_rows_of(matrix), matrix.shape[0])
+
+
+def best_columns(matrix: Any) -> Array:
+    """The better colouring of two orders, as the columns stand and the fullest first, and then with fewer colours.
+
+    In an order that takes one colour's columns after another's, no more colours are needed than before, and often fewer
+    (Culberson's iterated greedy colouring). The rarest colours come first, as long as that takes a colour away.
+    """
+    rows_of, rows = _rows_of(matrix), matrix.shape[0]
+    found, fewest = _greedy(rows_of, rows), widest(matrix)
+    lengths = np.fromiter(map(len, rows_of), np.int64)
+    if count(found) > fewest and lengths.min() < lengths.max():
+        other = _greedy(rows_of, rows, np.argsort(-lengths, kind="stable"))
+        found = other if count(other) < count(found) else found
+    while count(found) > fewest:
+        of_colour = np.bincount(found[found >= 0])
+        other = _greedy(rows_of, rows, np.lexsort((found, np.where(found >= 0, of_colour[found], 0))))
+        if count(other) >= count(found):
+            break
+        found = other
+    return found
+
+
+def _rows_of(matrix: Any) -> list[list[int]]:
+    """The rows of the nonzeros of each column."""
     csc = matrix.tocsc()
-    starts, rows = csc.indptr.tolist(), csc.indices.tolist()
-    seen = [0] * matrix.shape[0]
-    found = [-1] * matrix.shape[1]
-    for j in range(matrix.shape[1]) if order is None else order.tolist():
-        mine = rows[starts[j] : starts[j + 1]]
+    rows = csc.indices.tolist()
+    return [rows[a:b] for a, b in itertools.pairwise(csc.indptr.tolist())]
+
+
+def _greedy(rows_of: list[list[int]], rows: int, order: Array | None = None) -> Array:
+    """Each column in its turn gets the first colour that is free: -1 for a column without rows."""
+    seen = [0] * rows
+    found = [-1] * len(rows_of)
+    for j in range(len(rows_of)) if order is None else order.tolist():
+        mine = rows_of[j]
         taken = 0
         for i in mine:
             taken |= seen[i]
@@ -48,29 +80,6 @@ def columns(matrix: Any, order: Array | None = None) -> Array:
         if mine:
             found[j] = free.bit_length() - 1
     return np.array(found, np.int64)
-
-
-def best_columns(matrix: Any) -> Array:
-    """The better colouring of two orders, as the columns stand and the fullest first, and then with fewer colours.
-
-    In an order that takes one colour's columns after another's, no more colours are needed than before, and often fewer
-    (Culberson's iterated greedy colouring). The rarest colours come first, as long as that takes a colour away.
-    """
-    found, fewest = columns(matrix), widest(matrix)
-    if count(found) <= fewest:
-        return found
-    lengths = np.diff(matrix.tocsc().indptr)
-    if lengths.min() < lengths.max():
-        other = columns(matrix, np.argsort(-lengths, kind="stable"))
-        found = other if count(other) < count(found) else found
-    while count(found) > fewest:
-        of_colour = np.bincount(found[found >= 0])
-        by_colour = np.lexsort((found, np.where(found >= 0, of_colour[found], 0)))
-        other = columns(matrix, by_colour)
-        if count(other) >= count(found):
-            break
-        found = other
-    return found
 
 
 def count(colours: Array) -> int:
