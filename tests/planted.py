@@ -926,7 +926,7 @@ MUTATIONS = [
              "of_columns = best_columns(_without(matrix, fullest[:end]))",
              "of_columns = best_columns(_without(matrix, fullest[: end + 1]))", _SPARSE),
     Mutation("sparse derivatives: the random direction is not compared",
-             "wrong = np.flatnonzero(np.isfinite(off) & (off > np.finfo(data.dtype).tiny))",
+             "wrong = np.flatnonzero(np.isfinite(off) & (off > tiny))",
              "wrong = np.flatnonzero(np.isfinite(off) & (off > np.inf))", _SPARSE),
     Mutation("sparse derivatives: a plan for any dtype",
              "tuple(x._data.shape) == found.plan.input_shape and x._data.dtype == found.plan.dtype",

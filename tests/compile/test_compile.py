@@ -995,9 +995,9 @@ def test_a_value_taken_negative_is_not_computed_for_a_sum() -> None:
         return a + (-b), (-a) + b, a - (-b), (-a) - b, (-a) + (-b)
 
     whole = pullback.tensor([[1, 0], [2, 255]], dtype=pullback.uint8)
-    for given in ((a, b), (a.float(), b.float()), (a.reshape(8, 8), b[:8]), (whole, whole.flip(0)), (whole, a[:2])):
+    for pair in ((a, b), (a.float(), b.float()), (a.reshape(8, 8), b[:8]), (whole, whole.flip(0)), (whole, a[:2])):
         compiled = numpy_backend(f)
-        for found, eager in zip(compiled(*given), f(*given), strict=True):
+        for found, eager in zip(compiled(*pair), f(*pair), strict=True):
             known = ~np.isnan(eager.numpy()) if eager.is_floating_point() else ...
             assert found.numpy()[known].tobytes() == eager.numpy()[known].tobytes()
     steps = compiled.explain()
@@ -1013,10 +1013,10 @@ def test_a_program_rolls_as_numpy_does(backend: Any) -> None:
         *(((0, 3), 1, axis) for axis in (0, 1)),
     ):
         x = randn(*shape)
-        for given in (x, x.transpose(0, -1)):
-            eager = np.roll(given.numpy(), by, axes)
+        for turned in (x, x.transpose(0, -1)):
+            eager = np.roll(turned.numpy(), by, axes)
             for f in (pullback.roll, pullback.compile(pullback.roll, backend=backend)):
-                found = f(given, by, axes)
+                found = f(turned, by, axes)
                 np.testing.assert_array_equal(found.numpy(), eager)
                 assert found.is_contiguous()
 

@@ -533,7 +533,7 @@ IN_VMAP = "inside of a transform, where there is no sparse "
         (lambda x, p: sparse.hessian_plan(lambda x: x, x), ValueError, r"hessian_plan\(\): .*one number.*\[12\]"),
         (lambda x, p: sparse.jacobian_plan(lambda x: x, x.int()), TypeError, "dtype.*, found Tensor of int"),
         (lambda x, p: sparse.jacobian_sparsity(lambda x: x, x.bfloat16()), TypeError, "other than bfloat16, found"),
-        (lambda x, p: sparse.sparse_jacobian(lambda x: x, p)(x.bfloat16()), TypeError, "other than bfloat16, found .*bfloat16"),
+        (lambda x, p: sparse.sparse_jacobian(lambda x: x, p)(x.bfloat16()), TypeError, "other than bfloat16, found"),
         (lambda x, p: sparse.jacobian_plan(lambda x: x.bfloat16(), x), TypeError, "other than bfloat16"),
         (lambda x, p: sparse.jacobian_plan(lambda x: x, x + 0j), TypeError, "real floating point.*complex"),
         (lambda x, p: sparse.sparse_jacobian(lambda x: x)(x.numpy()), TypeError, "expected a Tensor.*ndarray"),

@@ -133,7 +133,6 @@ class _Blocks:
                 if known is not None and out.size:
                     out[...] = known.none
             return
-        loop = self.loop
         views = [x.reshape(shape) for x, shape in zip(inputs, self.views, strict=True)]
         outputs = [out.reshape(shape) for out, shape in zip(outputs, self.kept, strict=True)]
         places = list(self._places())

@@ -52,7 +52,8 @@ class Facts(NamedTuple):
 
     cost: of one element, in additions. fold: the reduction by it, if loops have it. left, right: the constant on that
     side for which the result is the other operand. of_mask: the constant on the right for which the result for a mask,
-    converted to numbers, is the mask.
+    converted to numbers, is the mask. opposite: the step that gives the same for a second operand taken negative.
+    commutes: whether the operands may change places. negates: whether it takes its operand negative.
     """
 
     bools: str = ""
@@ -67,6 +68,9 @@ class Facts(NamedTuple):
     left: float | None = None
     right: float | None = None
     of_mask: float | None = None
+    opposite: str = ""
+    commutes: bool = False
+    negates: bool = False
 
     def expression(self, dtype: np.dtype[Any]) -> str:
         """The C expression for operands of a dtype; "" if there is none."""
@@ -120,15 +124,21 @@ STEPS: dict[str, Facts] = {
     "isfinite": Facts("1", "1", "fabs{s}({a}) < INFINITY"),
     "signbit": Facts(floats="pb_signbit_{n}({a})"),
     # arithmetic
-    "add": _of_numbers("{a} + {b}", _OR, fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True, in_blocks=True)),
-    "subtract": _of_numbers("{a} - {b}"),
+    "add": _of_numbers(
+        "{a} + {b}",
+        _OR,
+        fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True, in_blocks=True),
+        opposite="subtract",
+        commutes=True,
+    ),
+    "subtract": _of_numbers("{a} - {b}", opposite="add"),
     "multiply": _of_numbers("{a} * {b}", _AND, fold=Fold(1, "minimum", "1", wide=True), left=1, right=1),
     "divide": Facts(integers="(double){a} / (double){b}", floats="{a} / {b}", cost=4, right=1),
     "reciprocal": Facts(floats="1 / {a}", cost=4),
     "floor_divide": _of_numbers("pb_floor_divide_{n}({a}, {b})", cost=COSTLY),
     "remainder": _of_numbers("pb_remainder_{n}({a}, {b})", cost=COSTLY),
     "fmod": Facts(integers="pb_fmod_{n}({a}, {b})", floats="fmod{s}({a}, {b})", cost=COSTLY),
-    "negative": _of_numbers("-{a}"),
+    "negative": _of_numbers("-{a}", negates=True),
     "positive": _of_numbers(_SAME, _SAME),
     "conjugate": _of_numbers(_SAME),
     "square": _of_numbers("{a} * {a}"),

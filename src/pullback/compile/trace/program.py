@@ -233,21 +233,23 @@ def _identity(name: str, args: Sequence[Value]) -> Value | None:
     return None
 
 
-_OPPOSITE = {"add": "subtract", "subtract": "add"}
-
-
 def _without_negative(name: str, args: tuple[Value, ...]) -> tuple[str, tuple[Value, ...]]:
     """A sum with a value taken negative, as derivatives of differences are, as the difference: the same to the bit.
 
     (But for the sign of a NaN, which says nothing.)
     """
-    if name in _OPPOSITE:
+    known = facts(name)
+    if known.opposite:
         left, right = args
-        if right.kind == "map" and right.fn == "negative":
-            return _OPPOSITE[name], (left, _source(right.args[0]))
-        if name == "add" and left.kind == "map" and left.fn == "negative":
-            return "subtract", (right, _source(left.args[0]))
+        if _is_negative(right):
+            return known.opposite, (left, _source(right.args[0]))
+        if known.commutes and _is_negative(left):
+            return known.opposite, (right, _source(left.args[0]))
     return name, args
+
+
+def _is_negative(value: Value) -> bool:
+    return value.kind == "map" and facts(value.fn).negates
 
 
 def _of_mask(value: Value) -> bool:

@@ -227,7 +227,7 @@ def one_number(f: Function, name: str) -> Function:
 
 
 def check_input(x: Any, name: str, concrete: bool = True) -> None:
-    """TypeError unless `x` is a Tensor of a real floating point dtype that SciPy has; if it is `concrete`, of values."""
+    """TypeError unless `x` is a Tensor of a real floating point dtype that SciPy has; if `concrete`, of values."""
     if not isinstance(x, Tensor) or x._data.dtype.kind != "f":
         raise TypeError(
             errors.message(

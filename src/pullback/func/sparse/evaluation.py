@@ -11,7 +11,6 @@ import numpy as np
 from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...interpreters.batched import Batched
-from ...interpreters.patterns import scipy_sparse
 from ...interpreters.traced import Traced
 from ...ops.sparse.namespace import sparse_coo_tensor
 from ...tensor.modes import thread
@@ -169,7 +168,8 @@ class _Evaluation:
             raise self._inside(f"call it outside of the compiled function, as {self.name}(f, plan, compile=...)")
         if not isinstance(data, np.ndarray):
             raise self._inside("give format='tensor'")
-        return plan.sparsity.filled(data, own=True)
+        matrix = plan.sparsity.matrix
+        return type(matrix)((data, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
 
     def _inside(self, do: str) -> TypeError:
         """The error of a result that would be a sparse matrix where there is none."""
@@ -222,8 +222,9 @@ class _Prepared:
 
     def compare(self, values: Array, expected: Array, direction: Array) -> None:
         """RuntimeError unless the nonzeros give the derivative along the random direction."""
-        double, filled = functools.partial(np.asarray, dtype=np.float64), self.plan.sparsity.filled
-        v, matrix = double(direction), filled(double(values))
+        pattern, double = self.plan.sparsity.matrix, functools.partial(np.asarray, dtype=np.float64)
+        matrix = type(pattern)((double(values), pattern.indices, pattern.indptr), shape=pattern.shape)
+        v = double(direction)
         with np.errstate(invalid="ignore", over="ignore"):
             sums = matrix.T @ v if self.more else matrix @ v
             allowed, tiny = _rounding(values.dtype)

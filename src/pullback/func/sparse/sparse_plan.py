@@ -40,12 +40,6 @@ class Sparsity:
         """The rows and the columns of the nonzeros."""
         return np.repeat(np.arange(self.matrix.shape[0]), np.diff(self.matrix.indptr)), self.matrix.indices
 
-    def filled(self, values: Array, own: bool = False) -> Any:
-        """The matrix with these values at its nonzeros. own: it shares no memory with the pattern."""
-        parts = self.matrix.indices, self.matrix.indptr
-        indices, indptr = [part.copy() for part in parts] if own else parts
-        return type(self.matrix)((values, indices, indptr), shape=self.matrix.shape)
-
     def picture(self, width: int = 40, height: int = 20) -> str:
         """The pattern in characters, for a terminal."""
         return spy.braille(*self.places, self.matrix.shape, width, height)
