@@ -108,7 +108,7 @@ def small() -> list[tuple[str, str]]:
     theirs = asdex_side(array, dense)
     sides = [eager, planned, compiled]
     *ours, other = least(*(lambda of=of: of(x) for of in sides), theirs[2] if theirs else lambda: None)
-    (whole,) = least(lambda: jacfwd(OURS)(x), rounds=3)
+    (whole,) = least(lambda: jacfwd(OURS)(x), rounds=10)
     along = pullback.from_numpy(made["plan"].seeds("columns"))
     parts = least(
         lambda: OURS(x),
