@@ -40,6 +40,7 @@ LOWERED = {
     "optim.sweep.JOINED": 16,
     "compile.plan.plan._LARGE": 1,
     "compile.backends.blocks.BLOCK": 4,
+    "compile.backends.blocks.SMALL": 0,
     "compile.backends.blocks._PARALLEL": 8,
     "compile.backends.c_source.BLOCK": 4,
     "compile.backends.c_source._PIECE": 8,

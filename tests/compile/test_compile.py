@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import pullback
 from pullback import Tensor, nn
-from pullback.compile.backends import c, cache
+from pullback.compile.backends import blocks, c, cache
 from pullback.compile.plan import plan
 from pullback.interpreters.traced import TraceError
 
@@ -1191,3 +1191,44 @@ def test_integers_beside_double_precision_keep_its_digits(fn: Any, expected: flo
         assert pullback.func.jvp(lambda x: fn(x, n), (x.detach(),), (pullback.ones_like(x),))[1].item() == (  # noqa: B023
             pytest.approx(expected, rel=1e-14)
         )
+
+
+# -- loops that are written out ----------------------------------------------------------------------------------------
+
+
+_SMALL: dict[str, tuple[Any, list[tuple[int, ...]]]] = {
+    "steps": (lambda x, y: pullback.sin(x) * y + 1 / (1 + y * y), [(3, 4), (3, 4)]),
+    "broadcast": (lambda x, y: pullback.exp(x) * y, [(3, 1), (4,)]),
+    "sum": (lambda x, y: (x * y).sum(), [(3, 4), (4,)]),
+    "sum of an axis": (lambda x, y: pullback.tanh(x * y).sum(0), [(3, 4), (3, 4)]),
+    "sum of the last axis": (lambda x, y: (x * y).sum(-1, keepdim=True) * x, [(3, 4), (4,)]),
+    "largest": (lambda x, y: (x - y).amax(1) + (x * y).amin(1), [(3, 4), (3, 4)]),
+    "two results": (lambda x, y: (x * y, (x + y).sum(0)), [(3, 4), (3, 4)]),
+    "a choice": (lambda x, y: pullback.where(x > y, x, -y), [(3, 4), (3, 1)]),
+    "a conversion": (lambda x, y: (x * 2).to(pullback.float64) + (y > 0), [(3, 4), (3, 4)]),
+    "numbers": (lambda x, y: x * y + 2, [(), ()]),
+    "numbers and a vector": (lambda x, y: (x * y + 2).exp(), [(), (5,)]),
+    "none": (lambda x, y: (x * y).sum(0), [(0, 4), (4,)]),
+    "integers": (lambda x, y: (x.to(pullback.int64) * 3 + 1, y), [(3, 4), ()]),
+    "a constant result": (lambda x, y: (x * 0 + 1, pullback.ones(3) * y), [(2,), ()]),
+}
+
+
+@pytest.mark.parametrize("name", _SMALL)
+def test_a_small_loop_that_is_written_out_gives_the_bits_of_blocks(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    f, shapes = _SMALL[name]
+    rng = np.random.default_rng(3)
+    given = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    found = []
+    for small in (blocks.SMALL, 0):
+        monkeypatch.setattr(blocks, "SMALL", small)
+        inputs = [pullback.tensor(a, requires_grad=True) for a in given]
+        outs = pullback.compile(f, backend="numpy")(*inputs)
+        outs = outs if isinstance(outs, tuple) else (outs,)
+        total = sum((o.sum() for o in outs if o.requires_grad), pullback.zeros(()))
+        found.append([*outs, *pullback.autograd.grad(total, inputs, allow_unused=True)])
+    for one, other in zip(*found, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            assert one.dtype == other.dtype
+            np.testing.assert_array_equal(one.detach().numpy(), other.detach().numpy())

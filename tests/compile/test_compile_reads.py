@@ -1726,3 +1726,70 @@ def test_a_profiler_may_look_at_tensors_that_are_being_made() -> None:
         sys.setprofile(None)
     assert seen
     assert found.item() == 6.0
+
+
+# -- refusals that the function catches --------------------------------------------------------------------------------
+
+
+def _branches(x: Tensor) -> Tensor:
+    try:
+        if x[0] > 0:
+            return x * 2
+    except Exception:
+        pass
+    return x * 3
+
+
+def _converts(x: Tensor) -> Tensor:
+    try:
+        return x * float(x.sum())
+    except RuntimeError:
+        return x
+
+
+def _to_numpy(x: Tensor) -> Tensor:
+    try:
+        return pullback.from_numpy(np.sort(x.numpy()))
+    except BaseException:
+        return x
+
+
+def _draws(x: Tensor) -> Tensor:
+    try:
+        return x + pullback.rand(2)
+    except RuntimeError:
+        return x
+
+
+def _selects(x: Tensor) -> Tensor:
+    try:
+        return x[x > 0].sum()
+    except RuntimeError:
+        return x.sum()
+
+
+@pytest.mark.parametrize("f", [_branches, _converts, _to_numpy, _draws, _selects])
+def test_a_refusal_that_the_function_catches_is_raised_all_the_same(f: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(TraceError, match="compile: "):
+        compiled(f)(ones())
+    with pytest.warns(UserWarning, match="runs as it is written"):
+        found = pullback.compile(f, backend="numpy", fallback=True)(ones())
+    assert found.shape == f(ones()).shape
+
+
+def test_what_is_done_in_another_way_after_a_refusal_is_no_error() -> None:
+    class Sorted(pullback.autograd.Function):
+        @staticmethod
+        def forward(x: Tensor) -> Tensor:
+            return pullback.from_numpy(np.sort(x.numpy()))
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, g: Tensor) -> Tensor:
+            return g
+
+    x = pullback.tensor([3.0, 1.0])
+    assert compiled(lambda x: Sorted.apply(x) * 2)(x).tolist() == [2.0, 6.0]

@@ -42,10 +42,14 @@ class ValuesError(TraceError):
 def refused(what: str, do: str, kind: type[TraceError] = TraceError) -> TraceError:
     """The error about code that cannot be traced, with the user's line."""
     place = formatted(user_place()).rstrip()
-    return kind(
+    error = kind(
         f"compile: {what}\n{place}\n  What to do: {do}; or let such a function run as it is written, with "
         "fallback=True."
     )
+    level = open_trace()
+    if level is not None and level.refusal is None:
+        level.refusal = error
+    return error
 
 
 def _of_another_kind(payload: Any) -> TraceError:
@@ -212,11 +216,13 @@ class Trace(Level):
 
     inputs: the numbers of its arguments. captured: tensors from outside that it met, by the number they have here.
     layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
-    ended: whether the function has returned, and its gradients are recorded.
+    ended: whether the function has returned, and its gradients are recorded. refusal: the first error about what cannot
+    be traced, also if the function catches it; None once that has been done in another way.
     """
 
     shares_graph = observes = True
     layouts = whole = ended = False
+    refusal: TraceError | None = None
 
     def __init__(self, kind: type[Lifted], as_a_whole: Callable[..., list[Any]]) -> None:
         """kind: the class of the tensors of this level. as_a_whole: the results of a Function that needs values, from
@@ -367,7 +373,13 @@ class Trace(Level):
             found: list[Any] = node._door.forward(node, operands)
         except ValuesError as error:
             found = self._as_a_whole(self, node, operands, error)
+            self.settle(error)
         return found
+
+    def settle(self, error: TraceError) -> None:
+        """What was refused has been done in another way."""
+        if self.refusal is error:
+            self.refusal = None
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         known = op.about.shape_from_values

@@ -50,13 +50,14 @@ def in_programs(name: str, function: Any, whole: bool) -> Any:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if not LEVELS.n or open_trace() is None:
+        level = open_trace() if LEVELS.n else None
+        if level is None:
             return function(*args, **kwargs)
         if not whole and not any(callable(leaf) for leaf in leaves((args, kwargs))):
             try:
                 return function(*args, **kwargs)
-            except ValuesError:
-                pass
+            except ValuesError as error:
+                level.settle(error)
         return WholeCall(name, function, args, kwargs).results()
 
     return call

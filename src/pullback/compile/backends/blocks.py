@@ -1,7 +1,8 @@
 """Loops as NumPy in blocks that fit the cache: the backend if there is no compiler.
 
 A block goes through all steps of a loop before the next block begins, so intermediate values never leave the cache.
-Blocks are shared out among threads: NumPy releases the interpreter lock while it computes.
+Blocks are shared out among threads: NumPy releases the interpreter lock while it computes. A small loop is one block,
+and is written out as Python code: there the cost of looking at blocks is larger than that of arithmetic.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ Run = Callable[[Sequence[Array], Sequence[Array]], None]
 
 BLOCK = 32768
 """Elements in a block: a few of them, in float32, fit the second-level cache."""
+SMALL = 4096
+"""Up to this number of elements a loop is written out: its values are new arrays, which then are all in the cache."""
 _PARALLEL = 4 * BLOCK
 
 _pools: dict[int, ThreadPoolExecutor] = {}
@@ -35,7 +38,45 @@ if hasattr(os, "register_at_fork"):
 
 def build(loop: Loop, threads: int) -> Run:
     """A function of the loop's inputs and of its outputs, which it writes; see `loop.py`."""
-    return _Blocks(loop, threads).run
+    return _written_out(loop) if 0 < math.prod(loop.shape) <= SMALL else _Blocks(loop, threads).run
+
+
+def _written_out(loop: Loop) -> Run:
+    """The steps of a small loop as straight Python code."""
+    space: dict[str, Any] = {"__name__": f"{__name__}.written_out"}  # a frame of this package, whose warnings are muted
+    space |= {"reduced": _reduced, "copyto": np.copyto, "broadcast_to": np.broadcast_to}
+    lines = []
+
+    def shaped(name: str, value: str, shape: tuple[int, ...]) -> None:
+        lines.append(f"{name} = {value}")
+        lines.append(f"if {name}.shape != {shape!r}: {name} = {name}.reshape({shape!r})")
+
+    for i, access in enumerate(loop.inputs):
+        shaped(f"x{i}", f"xs[{i}]", tuple(n if v else 1 for n, v in zip(loop.shape, access.varies, strict=True)))
+    names: list[str] = []
+    for i, step in enumerate(loop.steps):
+        if step.name == "load":
+            names.append(f"x{step.value}")
+            continue
+        names.append(f"v{i}")
+        if step.name == "const":
+            space[f"v{i}"] = np.array(step.value, step.dtype)
+            continue
+        known = {"cast": lambda a, dtype=step.dtype: a.astype(dtype), "where": np.where}
+        space[f"f{i}"] = known.get(step.name) or getattr(np, step.name)
+        lines.append(f"v{i} = f{i}({', '.join(names[a] for a in step.args)})")
+    for k, output in enumerate(loop.outputs):
+        value = names[output.step]
+        if output.reduce is not None:
+            space[f"o{k}"] = output
+            value = f"reduced(o{k}, broadcast_to({value}, {loop.shape!r}), {output.axes!r})"
+        kept = tuple(n for i, n in enumerate(loop.shape) if output.reduce is None or i not in output.axes)
+        shaped(f"y{k}", f"ys[{k}]", kept)
+        lines.append(f"copyto(y{k}, {value})")
+    body = "".join(f"    {line}\n" for line in lines)
+    exec(compile(f"def run(xs, ys):\n{body}", "<pullback.compile.loop>", "exec"), space)
+    found: Run = space["run"]
+    return found
 
 
 class _Operation(NamedTuple):

@@ -206,6 +206,8 @@ def _read(
     watch: Watch,
 ) -> _Numbers:
     """What a function that has just run, and is still watched, gave, with the gradients of it."""
+    if level.refusal is not None:  # the function has caught it, and gone on in a way of the traced call alone
+        raise level.refusal
     flat = list(leaves(result))
     outs = [t for t in flat if is_a(t, Tensor)]
     for leaf in flat:
