@@ -121,8 +121,11 @@ class Compiled:
             return self.traced_function(*args, **kwargs)
         return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
 
-    def entry_of(self, *args: Tensor) -> Entry | None:
-        """What a call with these tensors runs; None if it runs the function as it is written."""
+    def entry_of(self, *args: Tensor, traces: bool = True) -> Entry | None:
+        """What a call with these tensors runs; None if it runs the function as it is written.
+
+        traces: whether the function is traced if it was not for such tensors.
+        """
         tensors: list[Tensor] = []
         seen: dict[int, int] = {}
         try:
@@ -134,7 +137,7 @@ class Compiled:
         for entry in self._entries.get(whole, ()):
             if entry is None or _still_good(entry, tensors, seen):
                 return entry
-        return self._entry(whole, args, {}, tensors, recorded)
+        return self._entry(whole, args, {}, tensors, recorded) if traces else None
 
     def _method(self, ctx: FunctionNode, args: Any, kwargs: Any) -> Any:
         """The call of a method of a Function, whose first argument is its context."""

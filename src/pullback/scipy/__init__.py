@@ -12,7 +12,7 @@ order and every mode: backward, forward, `vmap`, and all of them nested.
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+from typing import Any
 
 from .. import errors
 
@@ -31,6 +31,7 @@ __all__ = [
     "linalg",
     "ndimage",
     "optimize",
+    "set_tracing",
     "signal",
     "sparse",
     "spatial",
@@ -45,7 +46,9 @@ _REFUSED = {
 }
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:
+    if name == "set_tracing":
+        return importlib.import_module(f"{__name__}.repeated_calls").set_tracing
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _REFUSED:

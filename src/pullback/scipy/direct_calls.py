@@ -39,7 +39,7 @@ class Direct:
         self._backward: Any = None
 
     def _holds(self, arrays: Sequence[Array]) -> bool:
-        if _is_seen(self._fixed) or thread.modes.watch is not None or dtypes.default() is not self._default:
+        if is_seen(self._fixed) or thread.modes.watch is not None or dtypes.default() is not self._default:
             return False
         for a, (shape, dtype) in zip(arrays, self._kinds, strict=True):
             if a.shape != shape or a.dtype != dtype:
@@ -83,28 +83,37 @@ class Direct:
 _ONE = np.ones(())
 
 
-def _is_seen(tensors: Sequence[Tensor]) -> bool:
+def is_seen(tensors: Sequence[Tensor]) -> bool:
     """Whether a transform, a function mode or a class of tensors sees operations on these."""
     return LEVELS.n > 0 and bool(thread.modes.levels or overriding(tensors))
 
 
-def direct(fn: Any, args: Sequence[Any], changing: int, *, gradient: bool = False) -> Direct | None:
-    """Calls of a compiled function on arrays; None if it is none, or if a call needs more than its program.
+def direct(
+    fn: Compiled,
+    args: Sequence[Any],
+    changing: int,
+    *,
+    gradient: bool = False,
+    slow: Callable[..., Any] | None = None,
+    traces: bool = True,
+) -> Direct | None:
+    """Calls of a compiled function on arrays; None if a call needs more than its program.
 
     args: the arguments of one call, Tensors; `changing` says how many of the first change. gradient: the value is a
-    number, and its gradient by the one that changes is wanted.
+    number, and its gradient by the one that changes is wanted. slow: the same function of those that change, if not
+    `fn` is to run where its program cannot. traces: whether it may be traced for this.
     """
-    if not isinstance(fn, Compiled) or fn.options()[3] or not all(type(a) is Tensor for a in args) or _is_seen(args):
+    if fn.options()[3] or not all(type(a) is Tensor for a in args) or is_seen(args):
         return None
     if len({id(a) for a in args}) < len(args):
         return None
     given = [wrap(a._data) for a in args[:changing]]
     given[0]._requires_grad = gradient
     with_fixed = [*given, *args[changing:]]
-    entry = within(thread.modes, {"grad_enabled": gradient}, fn.entry_of, *with_fixed)
+    entry = within(thread.modes, {"grad_enabled": gradient}, fn.entry_of, *with_fixed, traces=traces)
     if entry is None or not _is_simple(entry, gradient):
         return None
-    return Direct(entry, with_fixed, changing, lambda *xs: fn(*xs, *args[changing:]))
+    return Direct(entry, with_fixed, changing, slow or (lambda *xs: fn(*xs, *args[changing:])))
 
 
 def _is_simple(entry: Entry, gradient: bool) -> bool:

@@ -242,11 +242,12 @@ class Given:
             rebuild(self._tree, iter([next(parts) if i in self._places else x for i, x in enumerate(self._flat)]))
         )
 
-    def plain_tensors(self, inputs: Sequence[Any]) -> Sequence[Tensor] | None:
-        """``args=`` if it holds Tensors alone, and the functions read what they read anyway; otherwise None."""
-        count = len(self.theta)
-        same = all(t._data is v._data for t, v in zip(self.reads, inputs[count:], strict=True))
-        return inputs[:count] if same and self._flat_tensors and not READ.by else None
+    def plain_tensors(self, inputs: Sequence[Any], count: int | None = None) -> Sequence[Tensor] | None:
+        """The first `count` of ``args=``, if they are Tensors and the functions read what they read anyway; or None."""
+        if READ.by or not all(t._data is v._data for t, v in zip(self.reads, inputs[len(self.theta) :], strict=True)):
+            return None
+        args = self.filled(inputs)[:count]
+        return args if all(isinstance(a, Tensor) for a in args) else None
 
     def reading(self, inputs: Sequence[Any]) -> AbstractContextManager[None]:
         """The context in which a function reads these values."""

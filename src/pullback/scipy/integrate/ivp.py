@@ -21,8 +21,8 @@ from ..mirror import mirrors
 from ..progress_bar import Show, shown
 from ..user_functions import ON_FAILURE, Given, check_choice, check_function, not_converged, plain_setting
 from .continuous_adjoint import ContinuousTrajectory
-from .implicit_steps import jacobian_of
 from .ivp_runs import Run, System
+from .implicit_steps import Slopes
 from .right_hand_side import UserFunction
 from .trajectories import Trajectory
 
@@ -142,7 +142,7 @@ def solve_ivp(
             t_eval is not None,
             functools.partial(_show, show) if progress else None,
         )
-        system.jacobian = _jacobian(rhs, solver, options)
+        system.jacobian = _jacobian(rhs, system.slopes, solver, options)
         inputs = (t0, t1, times, y0, *given.inputs)
         (which,) = call(Closed(system.plan), *[x.detach() for x in inputs])
     runs = list(system.runs)
@@ -200,7 +200,7 @@ def _listed(events: Any) -> list[Any]:
     return [events] if callable(events) else list(events)
 
 
-def _jacobian(rhs: UserFunction, solver: Any, options: dict[str, Any]) -> Any:
+def _jacobian(rhs: UserFunction, slopes: Slopes, solver: Any, options: dict[str, Any]) -> Any:
     """From the inputs of `Given` to the ``jac=`` that SciPy gets, or None where it needs none."""
     if not issubclass(solver, IMPLICIT):
         return None
@@ -216,9 +216,16 @@ def _jacobian(rhs: UserFunction, solver: Any, options: dict[str, Any]) -> Any:
 
     def of_rhs(theta: Sequence[Any]) -> Any:
         f = rhs.bound(theta)
-        return lambda t, y: jacobian_of(f, t, np.array(y))
+        if not issubclass(solver, scipy.integrate.LSODA):
+            return lambda t, y: slopes(f, t, np.array(y))
+        return lambda t, y: dense(slopes(f, t, np.array(y)))  # it takes no sparse matrix
 
     return of_rhs
+
+
+def dense(matrix: Any) -> Any:
+    """A matrix as an array."""
+    return matrix.toarray() if scipy.sparse.issparse(matrix) else matrix
 
 
 def _matrix(value: Any) -> Any:

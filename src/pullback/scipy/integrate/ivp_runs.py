@@ -17,7 +17,7 @@ from ..array_nodes import Array
 from ..closed_functions import Closed, root
 from ..user_functions import name_of
 from .explicit_steps import TABLEAUS, ExplicitStep
-from .implicit_steps import ImplicitStep
+from .implicit_steps import ImplicitStep, Slopes
 from .right_hand_side import UserFunction
 
 KNOT, QUERY, EVENT = "knot", "query", "event"
@@ -99,6 +99,7 @@ class System:
         self.fun, self.events, self.method, self.options = fun, events, method, options
         self.evaluates, self.after = evaluates, after
         self.jacobian: Any = None
+        self.slopes = Slopes()
         self.runs: list[Run] = []
 
     # Values -----------------------------------------------------------------------------------------------------------
@@ -129,8 +130,13 @@ class System:
         except _UndefinedError:
             result = _undefined(span, y0._data, len(self.events))
             steps = [(span[0], y0._data, None), (span[1], y0._data, None)]
+        self._look(t0, y0, theta)
         self.runs.append(self._run(result, steps, span, times._data))
         return (wrap(np.array(len(self.runs) - 1)),)
+
+    def _look(self, t0: Tensor, y0: Tensor, theta: Sequence[Any]) -> None:
+        if not issubclass(self.method, tuple(TABLEAUS)):
+            self.slopes.look(self.fun.bound(theta), t0._data, y0._data)
 
     @staticmethod
     def _event(event: UserFunction, theta: Sequence[Any]) -> Callable[..., Any]:
@@ -219,7 +225,7 @@ class System:
         for cls, tableau in TABLEAUS.items():
             if issubclass(self.method, cls):
                 return ExplicitStep(tableau, lambda t, y: self.fun(t, y, *theta), knots[i], h, y)
-        return ImplicitStep(self.fun, knots[i], h, y, theta, run.y[i + 1] - run.y[i])
+        return ImplicitStep(self.fun, self.slopes, knots[i], h, y, theta, run.y[i + 1] - run.y[i])
 
     def _inside(
         self,

@@ -56,6 +56,7 @@ class _Older(System):
             steps = list(zip(found.t, found.y.T, strict=True))
         result = {"info": info, "message": lost or message, "status": 0 if message == "Integration successful." else -1}
         knots, states = np.array([s[0] for s in steps]), np.array([s[1] for s in steps])
+        self._look(t0, y0, theta)
         run = Run(_Result(result), knots, states, queries(knots, t), rows, len(rows), True)
         self.runs.append(run)
         return (wrap(np.array(len(self.runs) - 1)),)

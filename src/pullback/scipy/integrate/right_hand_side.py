@@ -13,7 +13,8 @@ from ...ops.shape.joining import stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
-from ..direct_calls import Direct, direct
+from ..direct_calls import Direct
+from ..repeated_calls import Repeated
 from ..user_functions import Given, name_of, value_of
 
 
@@ -73,16 +74,19 @@ class UserFunction:
 
     def of_arrays(self, theta: Sequence[Any]) -> Callable[[Any, Any], Array]:
         """The function of a number and an array that SciPy calls."""
-        fun, args = self.given.bound(self.fun, theta), self.given.plain_tensors(theta)
+        fun, where = self.given.bound(self.fun, theta), self.where
+        args = None if self.columns else self.given.plain_tensors(theta)
+        calls = Repeated(self.fun, lambda f: lambda *v: value_of(f, where, f(*v)), where, args, 2)
         fast: Direct | None = None
-        looked = self.columns or args is None
 
         def f(t: Any, y: Any) -> Any:
-            nonlocal fast, looked
+            nonlocal fast
             t, y = np.array(t, np.float64), np.array(y)
-            if not looked:
-                looked, fast = True, direct(self.fun, (wrap(t), wrap(y), *(args or ())), 2)
-            return self._value(fun, wrap(t), wrap(y))._data if fast is None else fast.value(t, y)
+            if fast is not None:
+                return fast.value(t, y)
+            found = self._value(fun, wrap(t), wrap(y))._data
+            fast = calls.program((t, y), found)
+            return found
 
         return f
 

@@ -15,6 +15,7 @@ from ...func.jacobian import hessian, jacfwd
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, floating
+from ..direct_calls import Direct
 from ..mirror import mirrors
 from ..progress_bar import counting, shown
 from ..user_functions import plain_setting
@@ -28,9 +29,11 @@ _BY_MATRICES = ("dogleg", "trust-exact")
 
 def value_and_slope(program: Program, parameters: Any) -> Callable[[Array], tuple[float, Array]]:
     """The value and the gradient at once, as SciPy takes them with ``jac=True``."""
-    fast = program.direct(parameters)
+    calls = program.calls(parameters, gradient=True)
+    fast: Direct | None = None
 
     def both(a: Array, *ignored: Any) -> tuple[float, Array]:
+        nonlocal fast
         if fast is not None and (found := fast.value_and_gradient(np.array(a))) is not None:
             return found[0].item(), found[1]
         with enable_grad():
@@ -39,6 +42,8 @@ def value_and_slope(program: Program, parameters: Any) -> Callable[[Array], tupl
             if not f.requires_grad:
                 return f.item(), np.zeros_like(a)
             (g,) = autograd.grad(f, x, materialize_grads=True)
+        if fast is None:
+            fast = calls.program((x._data,), (f._data, array_of(g)))
         return f.item(), array_of(g)
 
     return both

@@ -9,12 +9,15 @@ import numpy as np
 import scipy.optimize
 
 from ...autograd.grad_mode import no_grad
+from ...compile.compiled import Compiled
 from ...func.jacobian import jacfwd
 from ...func.trees import untracked
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
+from ..direct_calls import Direct
 from ..implicit import Implicit, Pattern, gradient_error
+from ..repeated_calls import Repeated
 from ..solutions import Solution
 from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, value_of
 
@@ -28,6 +31,8 @@ class Problem:
     The unknowns have one axis in an equation, and the shape of `x0` in a call of the function. The parameters are the
     inputs of `Given`. source: the person's function, if `fun` is made of it.
     """
+
+    _count: int | None = None  # how many of the parameters' values the function takes; None: all
 
     def __init__(
         self, where: str, fun: Any, x0: Any, args: Any, *, argument: str = "fun", flat: bool = False, source: Any = None
@@ -50,17 +55,37 @@ class Problem:
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What another function of the same arguments returns."""
-        shaped = reshape(x, self.shape) if tuple(x.shape) != self.shape else x
-        return self.given.call(fun, (shaped,), parameters)
+        return self.given.call(fun, (shaped(x, self.shape),), parameters)
 
     def plain(self, function: Callable[..., Any], parameters: Sequence[Any]) -> Callable[[Array], Any]:
         """A function of arrays, for SciPy, from one of Tensors with these parameters."""
 
+        calls = self.calls(parameters) if function is self else None
+        fast: Direct | None = None
+
         def on_arrays(a: Any, *ignored: Any) -> Any:
+            nonlocal fast
+            x = np.array(a).reshape(-1)
+            if fast is not None:
+                return fast.value(x)
             with no_grad():
-                return array_of(function(wrap(np.array(a).reshape(-1)), *parameters))
+                found = array_of(function(wrap(x), *parameters))
+                fast = None if calls is None else calls.program((x,), found)
+            return found
 
         return on_arrays
+
+    def calls(self, parameters: Sequence[Any], gradient: bool = False) -> Repeated:
+        """The calls of this function with these parameters in one solution."""
+        args = self.given.plain_tensors(parameters, self._count)
+        if isinstance(self.fun, Compiled) and len(self.shape) != 1:  # its program is for the shape of x0
+            args = None
+        return Repeated(self.fun, self._whole(), (self.where, self.shape), args, 1, gradient)
+
+    def _whole(self) -> Callable[[Any], Callable[..., Any]]:
+        """From the person's function to that of unknowns with one axis, and of its arguments."""
+        where, shape = self.where, self.shape
+        return lambda f: lambda x, *args: value_of(f, where, f(shaped(x, shape), *args))
 
     def residual(self, x: Tensor, _: Tensor, *parameters: Any) -> Tensor:
         """The function with one axis, as an equation wants it; it does not depend on where a solver begins."""
@@ -69,6 +94,11 @@ class Problem:
     def jacobian(self, x: Tensor, *parameters: Any) -> Tensor:
         """Of the function with one axis, by its unknowns."""
         return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)
+
+
+def shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The unknowns with this shape."""
+    return x if tuple(x.shape) == shape else reshape(x, shape)
 
 
 class Runs:

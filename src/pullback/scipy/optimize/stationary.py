@@ -25,7 +25,6 @@ from ...ops.shape.joining import cat
 from ...ops.shape.reshape import expand, reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
-from ..direct_calls import Direct, direct
 from ..implicit import Implicit
 from ..user_functions import arguments, value_of
 from .outcomes import Problem
@@ -95,7 +94,7 @@ class Program(Problem):
 
     def __init__(self, where: str, fun: Any, x0: Any, args: Any, rows: Sequence[Rows] = (), source: Any = None) -> None:
         self.rows, own = list(rows), arguments(args)
-        self._own = len(own)
+        self._own = self._count = len(own)
         every = (*own, *[(r.args, r.lower, r.upper) for r in self.rows])
         super().__init__(where, fun, x0, every, flat=True, source=source)
         if self.rows:
@@ -118,12 +117,9 @@ class Program(Problem):
             )
         return reshape(found, ())
 
-    def direct(self, parameters: Sequence[Any]) -> Direct | None:
-        """The value and its gradient on arrays, if the function is a compiled one and is called with Tensors alone."""
-        args = self.given.plain_tensors(parameters)
-        if self.rows or args is None or len(self.shape) != 1:
-            return None
-        return direct(self.fun, (self.start.detach(), *args), 1, gradient=True)
+    def _whole(self) -> Callable[[Any], Callable[..., Any]]:
+        whole = super()._whole()
+        return lambda f: lambda *given: reshape(whole(f)(*given), ())
 
     def parts(self, x: Tensor, *parameters: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each constraint its values, and their lower and upper bounds."""
