@@ -181,7 +181,7 @@ def test_what_was_promised_is_here_or_refused(name: str) -> None:
 
 
 def test_every_package_is_on_the_page() -> None:
-    assert {name.partition(".")[0] for name in PACKAGES} == set(pullback.scipy.__all__)
+    assert {name.partition(".")[0] for name in PACKAGES} == set(pullback.scipy.__all__) - {"set_tracing"}
     assert {name.rpartition(".")[0] for name in (*MIRRORS, *REFUSED)} == set(PACKAGES)
     page = mirror.as_markdown()
     for name in (*MIRRORS, *REFUSED):

@@ -361,13 +361,7 @@ def _called(
     What it reaches is as it was when it was first called, also if it has changed since.
     """
     made: dict[int, Any] = {}
-    frozen = not environment.holds_still()
-    if frozen and (name := environment.changed_for_good()):
-        raise RuntimeError(
-            f"compile: {name} has changed since the function was called, and a derivative of it is asked for that "
-            "needs the function again.\n  What to do: take all derivatives before the change; or pass what changes "
-            "as an argument."
-        )
+    frozen = environment.must_freeze()
 
     def change(leaf: Any) -> Any:
         if is_a(leaf, Tensor):

@@ -21,8 +21,10 @@ from .places import formatted, is_ours, place_of
 _PYTHON = (*{sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}, "<frozen ")
 _INSTALLED = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 _PASSED = (*_INSTALLED, f"{os.sep}pullback{os.sep}errors.py")
-_COMPUTES = ("numpy", "scipy")
-"""Their functions depend on their arguments, but for random numbers, whose state is compared."""
+_COMPUTES = ("numpy", "scipy", "pullback")
+"""Their functions depend on their arguments, but for random numbers, whose state is compared. This library is named for
+the methods that Python writes for its classes, which are in no file."""
+_RESTORING: set[types.CodeType] = set()
 _ON_THE_WAY = ("_getframe", "getrefcount", "id", "get_ident", "__import__")
 """What Python's library asks for on the way."""
 
@@ -31,6 +33,15 @@ def is_python(code: types.CodeType) -> bool:
     """Whether code belongs to Python's own library."""
     file = code.co_filename
     return file.startswith(_PYTHON) and not any(part in file for part in _INSTALLED)
+
+
+def restores(function: Any) -> Any:
+    """Say that a function calls code of the user's with everything as it was at first, also if it has changed since.
+
+    A decorator. Code that runs in such a call does not count as met.
+    """
+    _RESTORING.add(function.__code__)
+    return function
 
 
 @contextmanager
@@ -51,7 +62,8 @@ class Watch:
     began: called with the frame of each code that begins to run, once, if it is the user's and none of `known`.
     depends_on, setting_of: what a function in C, and one in Python by its frame, depends on besides its arguments; such
     a call is refused with its line. error: the class of what is raised. `problem` is the last that was refused, also
-    if the function caught it. met: whether code of the user's has run since `begin_again` was called.
+    if the function caught it. met: whether code of the user's has run since `begin_again` was called, other than in
+    calls of functions that put everything back (`restores`).
     """
 
     def __init__(
@@ -67,6 +79,7 @@ class Watch:
         # By identity, for the hash of code reads all of it. The code is held, so that no other takes its place.
         self._known: dict[int, types.CodeType] = {id(code): code for code in known}
         self._met: dict[int, types.CodeType] = {}
+        self._seen: dict[int, types.CodeType] = {}  # in calls that put everything back
         self._ours: dict[int, tuple[bool, types.CodeType]] = {}
         self._calling: Any = None  # the function in C that was called last, until something else happens
         self.problem: Exception | None = None
@@ -74,7 +87,7 @@ class Watch:
 
     def begin_again(self) -> None:
         """Take code that has run before for code that runs for the first time."""
-        self._met, self.met = {}, False
+        self._met, self._seen, self.met = {}, {}, False
 
     def __enter__(self) -> Watch:
         self._before = cast(Any, sys.getprofile())
@@ -131,16 +144,29 @@ class Watch:
         if (why := self._setting_of(frame)) and frame.f_back is not None:
             self._refuse(frame.f_back, frame.f_globals[code.co_name], why)
             return
-        self._met[id(code)] = code
         if self._is_ours(frame) or is_python(code):
+            self._met[id(code)] = code
             return
-        self.met = True
+        if not self.met and self._is_restored(frame):  # it may be met again, in a call of another kind
+            if id(code) in self._seen:
+                return
+            self._seen[id(code)] = code
+        else:
+            self._met[id(code)] = code
+            self.met = True
         if id(code) not in self._known and not self._is_imported(frame):
             try:
                 self._began(frame)
             except self._error as error:
                 self.problem = error
                 raise
+
+    def _is_restored(self, frame: Any) -> bool:
+        while frame is not None and frame is not self._outside:
+            if frame.f_code in _RESTORING:
+                return True
+            frame = frame.f_back
+        return False
 
     def _is_ours(self, frame: types.FrameType) -> bool:
         """Whether the code of a frame belongs to this library, or to what it computes with."""

@@ -35,6 +35,8 @@ class Direct:
         self._kinds = [(t._data.shape, t._data.dtype) for t in tensors[:changing]]
         self._fixed = [*tensors[changing:], *entry.tensors]
         self._fixed_kinds = [(t, t._data.shape, t._data.dtype, t._requires_grad) for t in self._fixed]
+        every = [*tensors[:changing], *self._fixed]
+        self._strides = [t._data.strides for t in every] if entry.traced.layouts else None
         self._default = dtypes.default()
         self._backward: Any = None
 
@@ -47,6 +49,10 @@ class Direct:
         for t, shape, dtype, requires in self._fixed_kinds:
             if t._data.shape != shape or t._data.dtype != dtype or t._requires_grad is not requires:
                 return False
+        if self._strides is not None and self._strides != [
+            a.strides for a in (*arrays, *[t._data for t in self._fixed])
+        ]:
+            return False
         return self._entry.environment.holds_still()
 
     def value(self, *arrays: Array) -> Array:
@@ -117,9 +123,9 @@ def direct(
 
 
 def _is_simple(entry: Entry, gradient: bool) -> bool:
-    """Whether a program has one result, a new tensor, and holds for tensors that lie in memory in any way."""
+    """Whether a program has one result, a new tensor, and does not look at the memory around its tensors."""
     traced = entry.traced
     one = entry.direct and len(entry.outs) == 1 and entry.rebuilt(["result"]) == "result"
-    anyhow = not traced.layouts and not traced.asked and not entry.shared
+    anyhow = not traced.whole and not traced.asked and not entry.shared
     known = entry.saving is not None and traced.outs[0].shape == () and traced.outs[0].dtype.kind == "f"
     return one and anyhow and (not gradient or (known and not traced.problem and traced.gradients[0] is not None))

@@ -20,6 +20,7 @@ from .. import autograd
 from ..autograd.node import AccumulateGrad, reachable
 from ..compile.trace.closure import Environment
 from ..compile.trace.whole_calls import OutgrownError, outside, unchanged
+from ..diagnose.watch import restores
 from ..interpreters.functions import recording
 from ..interpreters.traced import Trace, TraceError, ValuesError, open_trace, refused
 from ..tensor.modes import LEVELS, thread
@@ -119,11 +120,12 @@ class WholeCall(Closed):
         self._first = None
         return self._with_unread(result, iter(made), ())
 
+    @restores
     def called(self, *values: Tensor) -> Any:
-        """The call with other tensors."""
+        """The call with other tensors, and with everything else as it was when the function was traced."""
         by = {id(t): v for t, v in zip(self.inputs, values, strict=True)}
         made: dict[int, Any] = {}
-        frozen = not self.environment.holds_still()
+        frozen = self.environment.must_freeze()
 
         def changed(tree: Any) -> Any:
             return rebuild(tree, iter([change(leaf) for leaf in leaves(tree)]))
