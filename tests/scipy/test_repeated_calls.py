@@ -304,3 +304,14 @@ def test_what_a_function_raises_is_raised(few: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="out of the domain"):
         integrate.solve_ivp(f, (0, 9.0), [1.0], max_step=0.01)
     assert few["value"] == 0
+
+
+def test_a_function_of_large_data_is_not_traced(few: dict[str, int]) -> None:
+    data = np.ones(20_000)  # a program would compare it in each call
+
+    def f(x: Any) -> Any:
+        return ((x - 1) ** 4).sum() * data[0]
+
+    for _ in range(3):
+        optimize.minimize(f, [0.0, 0.0], method="BFGS")
+    assert not any(few.values())

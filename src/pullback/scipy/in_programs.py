@@ -168,6 +168,7 @@ class WholeCall(Closed):
         pulled = super().vjp(wanted, outputs).fun
         count = sum(outputs)
 
+        @restores  # the graph of the call has its functions as they were
         def values(*given: Tensor) -> tuple[Tensor, ...]:
             kept = self.kept.pop(_key(given[count:]), None)
             if kept is None:

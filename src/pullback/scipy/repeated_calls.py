@@ -19,6 +19,7 @@ import numpy as np
 
 from ..compile.compiled import Compiled
 from ..tensor.tensor import Tensor, wrap
+from .bindings import Bindings
 from .direct_calls import Array, Direct, direct, is_seen
 
 AFTER = {False: 1000, True: 200}
@@ -27,6 +28,7 @@ AFTER = {False: 1000, True: 200}
 _TRACES = 4  # a function that is another in each solution is not traced more often
 _KEPT = 64  # functions whose programs wait for another solution
 _ROUNDING = 1e-10
+_BYTES = 1 << 16  # each call compares the arrays that a program was made with, which takes long for larger ones
 
 _enabled = True
 
@@ -134,6 +136,8 @@ class Repeated:
             record.compiled = Compiled(self.whole(_copy(self.fn)), "numpy", False, ())
         if due:
             record.calls, record.traces = 0, record.traces + 1
+            if sum(a.nbytes for a in Bindings(self.fn).arrays()) > _BYTES:
+                return None
         run, args = self.whole(self.fn), self.args or ()
         try:
             return direct(

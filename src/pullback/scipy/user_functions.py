@@ -28,6 +28,7 @@ from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .array_nodes import READ, array_of, as_tensor
+from .bindings import Bindings, names_in
 
 ON_FAILURE = ("raise", "nan")
 """What a solver may do where SciPy finds no solution: raise an error, or give NaN."""
@@ -218,6 +219,8 @@ class Given:
         self._places = {i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor)}
         self.theta = [as_tensor(flat[i]) for i in sorted(self._places)]
         self.reads: tuple[Tensor, ...] = ()
+        self._bindings: dict[int, tuple[str, Bindings]] = {}  # by the id of the function
+        self._runs = 0
         self._flat = [None if i in self._places else leaf for i, leaf in enumerate(flat)]
         self._tree = rebuild(args, iter([None] * len(flat)))
         self._flat_tensors = len(args) == len(self.theta) and all(isinstance(a, Tensor) for a in args)
@@ -230,8 +233,28 @@ class Given:
     def find_reads(self, where: str, call: Callable[..., Any], *head: Any, fun: Any = None) -> None:
         """Add the tensors that ``call(*head, *theta)`` reads; see `captured`."""
         before, self.reads = self.reads, ()
+        self.note(where, *(fun if isinstance(fun, tuple) else (call if fun is None else fun,)))
         found = captured(where, call, *head, *self.theta, fun=fun)
         self.reads = tuple({id(t): t for t in (*before, *found)}.values())
+
+    def note(self, where: str, *functions: Any) -> None:
+        """Note what the variables of functions are, for derivatives, which call them later."""
+        if thread.modes.grad_enabled or LEVELS.n:
+            self._bindings |= {id(fun): (where, Bindings(fun)) for fun in functions if id(fun) not in self._bindings}
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While it lasts the solver runs, and calls functions as they are. Otherwise they are called as they were."""
+        self._runs += 1
+        try:
+            yield
+        finally:
+            self._runs -= 1
+
+    def as_it_was(self, fun: Any) -> Any:
+        """A function that reads what it read when the solver was called, also if a variable is bound anew since."""
+        known = self._bindings.get(id(fun))
+        return fun if known is None or self._runs else known[1].as_it_was(known[0])
 
     def filled(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """``args=`` with these in place of its Tensors."""
@@ -265,7 +288,7 @@ class Given:
         Made where nothing is recorded, it is for derivatives by the head alone. Where tensors are put for those that it
         reads, a compiled function runs as it is written, for its program reads its own.
         """
-        args = self.filled(inputs)[:count]
+        args, fun = self.filled(inputs)[:count], self.as_it_was(fun)
         if not (self.reads or READ.by) or _same(self.reads, inputs[len(self.theta) :]):
             return lambda *head: fun(*head, *args)
         if isinstance(fun, Compiled):
@@ -365,7 +388,7 @@ def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
     fun = inspect.unwrap(fun) if callable(fun) else fun
     if isinstance(fun, types.FunctionType):
         yield from zip(fun.__code__.co_freevars, _cells(fun.__closure__ or ()), strict=True)
-        yield from ((n, fun.__globals__[n]) for n in _names(fun.__code__) if n in fun.__globals__)
+        yield from ((n, fun.__globals__[n]) for n in names_in(fun.__code__) if n in fun.__globals__)
         yield from zip(_defaulted(fun), fun.__defaults__ or (), strict=True)
         yield from (fun.__kwdefaults__ or {}).items()
 
@@ -373,14 +396,6 @@ def _variables(fun: Any) -> Iterator[tuple[str, Any]]:
 def _defaulted(fun: types.FunctionType) -> Sequence[str]:
     code = fun.__code__
     return code.co_varnames[: code.co_argcount][code.co_argcount - len(fun.__defaults__ or ()) :]
-
-
-def _names(code: types.CodeType) -> Iterator[str]:
-    """The names that code, and the functions defined in it, look up."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
 
 
 def _cells(cells: Sequence[Any]) -> Iterator[Any]:

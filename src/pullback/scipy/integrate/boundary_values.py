@@ -46,7 +46,8 @@ class _Problem:
         def bc(ya: Any, yb: Any, *p: Any) -> Array:
             return self.boundary(read, wrap(np.array(ya)), wrap(np.array(yb)), *map(wrap, p))._data
 
-        found = scipy.integrate.solve_bvp(fun, bc, mesh, self.guess.copy(), self.p, self.s, **self.settings)
+        with self.given.running():
+            found = scipy.integrate.solve_bvp(fun, bc, mesh, self.guess.copy(), self.p, self.s, **self.settings)
         self.runs.append(found)
         return (wrap(np.array(len(self.runs) - 1)),)
 

@@ -21,8 +21,8 @@ from ..mirror import mirrors
 from ..progress_bar import Show, shown
 from ..user_functions import ON_FAILURE, Given, check_choice, check_function, not_converged, plain_setting
 from .continuous_adjoint import ContinuousTrajectory
-from .ivp_runs import Run, System
 from .implicit_steps import Slopes
+from .ivp_runs import Run, System
 from .right_hand_side import UserFunction
 from .trajectories import Trajectory
 

@@ -108,9 +108,10 @@ class System:
         """Run SciPy; the result is the number of the run."""
         steps: list[Any] = []
         options = dict(self.options)
-        if self.jacobian is not None:
-            options["jac"] = self.jacobian(theta)
-        rhs, span = self.fun.of_arrays(theta), (float(t0._data), float(t1._data))
+        with self.fun.given.running():
+            if self.jacobian is not None:
+                options["jac"] = self.jacobian(theta)
+            rhs, span = self.fun.of_arrays(theta), (float(t0._data), float(t1._data))
 
         def fun(t: Any, y: Any) -> Any:
             if t != t:
@@ -118,15 +119,16 @@ class System:
             return rhs(t, y)
 
         try:
-            result = scipy.integrate.solve_ivp(
-                fun,
-                span,
-                y0._data,
-                method=recorded(self.method, steps, self.after),
-                t_eval=times._data if self.evaluates else None,
-                events=[self._event(e, theta) for e in self.events] or None,
-                **options,
-            )
+            with self.fun.given.running():
+                result = scipy.integrate.solve_ivp(
+                    fun,
+                    span,
+                    y0._data,
+                    method=recorded(self.method, steps, self.after),
+                    t_eval=times._data if self.evaluates else None,
+                    events=[self._event(e, theta) for e in self.events] or None,
+                    **options,
+                )
         except _UndefinedError:
             result = _undefined(span, y0._data, len(self.events))
             steps = [(span[0], y0._data, None), (span[1], y0._data, None)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,10 @@ class _Older(System):
 
     def plan(self, t0: Tensor, t1: Tensor, times: Tensor, y0: Tensor, *theta: Tensor) -> tuple[Tensor]:
         """Run `odeint`; the result is the number of the run."""
+        with self.fun.given.running():
+            return self._plan(t0, times, y0, theta)
+
+    def _plan(self, t0: Tensor, times: Tensor, y0: Tensor, theta: Sequence[Tensor]) -> tuple[Tensor]:
         f, settings = self.fun.of_arrays(theta), dict(self.settings)
         if self.jacobian is not None:
             settings["Dfun"] = self.jacobian(theta)

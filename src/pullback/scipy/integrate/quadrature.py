@@ -263,7 +263,12 @@ def _integrated(
     ends = [float(example(x)._data) for x in (a, b)]
     taken.find_reads(where, lambda *xs: integrand(*xs)[0], wrap(np.array(_inside(*ends))), fun=func)
     finite = (bool(np.isfinite(ends[0])), bool(np.isfinite(ends[1])))
-    spec = Integrand(Closed(integrand), adaptive.first, adaptive.further, finite, weight, limited)
+
+    def first(f: Callable[[float], Array], a: float, b: float) -> Array:
+        with taken.running():
+            return adaptive.first(f, a, b)
+
+    spec = Integrand(Closed(integrand), first, adaptive.further, finite, weight, limited)
     tensors = (a, b, *taken.inputs)
     value = Integral.apply(spec, *tensors)
     if adaptive.messages:

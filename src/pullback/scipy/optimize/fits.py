@@ -41,7 +41,7 @@ class Squares(Program):
         super().__init__(where, self._cost, x0, args, _bound_rows(bounds), source=fun)
 
     def _cost(self, x: Tensor, *args: Any) -> Tensor:
-        f = value_of(self.residuals, self.where, self.residuals(x, *args))
+        f = value_of(self.residuals, self.where, self.given.as_it_was(self.residuals)(x, *args))
         found: Tensor = 0.5 * self.scale**2 * self.loss((f / self.scale) ** 2).sum()
         return found
 
@@ -152,7 +152,7 @@ def least_squares(
             )
         return program.completed(np.array(found.x), parameters), found
 
-    runs = Runs(where, on_failure, run)
+    runs = Runs(program.given, where, on_failure, run)
     z, error = solved(program, runs, program.equation(runs))
     x, rest = z[: program.shape[0]], program.inputs[1:]
     return outcome(runs, error, x=x, fun=program.values(x, *rest), cost=program(x, *rest))
@@ -263,7 +263,7 @@ def curve_fit(
         found = scipy.optimize.OptimizeResult(success=True, message=message)
         return program.completed(np.array(popt), parameters), found
 
-    runs = Runs(where, "raise", run)
+    runs = Runs(program.given, where, "raise", run)
     z, _ = solved(program, runs, program.equation(runs))
     popt = z[: program.shape[0]]
     pcov = _covariance(program, popt, absolute_sigma)

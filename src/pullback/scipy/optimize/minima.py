@@ -201,7 +201,7 @@ def minimize(
             )
         return program.completed(np.array(found.x), parameters), found
 
-    runs = Runs(where, on_failure, run)
+    runs = Runs(program.given, where, on_failure, run)
     z, error = solved(program, runs, program.equation(runs))
     x = z[: program.shape[0]] if program.rows else z
     return outcome(runs, error, x=x, fun=program(x, *program.inputs[1:]))
@@ -255,6 +255,6 @@ def minimize_scalar(
         found = scipy.optimize.minimize_scalar(lambda a: values(a).item(), bracket, bounds, (), method, tol, options)
         return np.array([found.x]), found
 
-    runs = Runs(where, on_failure, run)
+    runs = Runs(program.given, where, on_failure, run)
     x, error = solved(program, runs, program.equation(runs))
     return outcome(runs, error, x=reshape(x, ()), fun=program(x, *program.inputs[1:]))

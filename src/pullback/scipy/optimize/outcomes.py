@@ -43,6 +43,7 @@ class Problem:
         self.shape = (start.numel(),) if flat else tuple(start.shape)
         self.start = reshape(start, (-1,))
         self.given.find_reads(where, self, self.start, fun=source or fun)
+        self.given.note(where, fun)
 
     @property
     def inputs(self) -> list[Tensor]:
@@ -107,14 +108,15 @@ class Runs:
     on_failure: "raise", or "nan" for unknowns that are NaN where the solver did not converge.
     """
 
-    def __init__(self, where: str, on_failure: str, run: Run) -> None:
+    def __init__(self, given: Given, where: str, on_failure: str, run: Run) -> None:
         check_choice(where, "on_failure", on_failure, ON_FAILURE)
-        self.where, self.on_failure, self.run = where, on_failure, run
+        self.given, self.where, self.on_failure, self.run = given, where, on_failure, run
         self.results: list[Any] = []
 
     def __call__(self, x0: Tensor, *parameters: Any) -> Array:
         """The unknowns. RuntimeError with SciPy's own message if it did not converge."""
-        x, result = self.run(array_of(x0), *parameters)
+        with self.given.running():
+            x, result = self.run(array_of(x0), *parameters)
         self.results.append(result)
         x = np.array(x, dtype=np.result_type(x, np.float32)).reshape(-1)
         if not succeeded(result):

@@ -42,7 +42,7 @@ class ScalarProblem(Problem):
 
 
 def _found(problem: ScalarProblem, on_failure: str, run: Callable[..., Any]) -> tuple[Runs, Tensor, float]:
-    runs = Runs(problem.where, on_failure, run)
+    runs = Runs(problem.given, problem.where, on_failure, run)
     x, error = solved(problem, runs, Implicit(problem.where, problem.residual, runs))
     return runs, reshape(x, ()), error
 

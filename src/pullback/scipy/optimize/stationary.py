@@ -127,7 +127,7 @@ class Program(Problem):
         found = []
         with self.given.reading(parameters):
             for row, (args, lower, upper) in zip(self.rows, trees, strict=True):
-                value = reshape(value_of(row.fun, self.where, row.fun(x, *args)), (-1,))
+                value = reshape(value_of(row.fun, self.where, self.given.as_it_was(row.fun)(x, *args)), (-1,))
                 sides = [expand(floating(side), value.shape) for side in (lower, upper)]
                 found.append((value, sides[0], sides[1]))
         return found

@@ -152,7 +152,7 @@ def root(
             found = scipy.optimize.root(values, begin, (), method, derivative, tol, callback, settings)
         return found.x, found
 
-    runs = Runs(where, on_failure, run)
+    runs = Runs(problem.given, where, on_failure, run)
     x, error = solved(problem, runs)
     return outcome(runs, error, x=reshape(x, problem.shape), fun=problem(x, *problem.inputs[1:]))
 
@@ -229,7 +229,7 @@ def newton_krylov(
                 return error.args[0], result_of(success=False, message=f"the residual is {left:.3g} (NoConvergence)")
         return x, result_of(success=True)
 
-    x, _ = solved(problem, Runs(where, on_failure, run))
+    x, _ = solved(problem, Runs(problem.given, where, on_failure, run))
     return reshape(x, problem.shape)
 
 
@@ -271,7 +271,7 @@ def fsolve(
         more[:] = rest
         return x, result_of(success=rest[1] == 1, message=rest[2])
 
-    x, _ = solved(problem, Runs(where, "raise", run))
+    x, _ = solved(problem, Runs(problem.given, where, "raise", run))
     return (x, *more) if full_output else x
 
 
@@ -321,6 +321,6 @@ def fixed_point(
     def residual(x: Tensor, start: Tensor, *parameters: Any) -> Tensor:
         return x - problem.residual(x, start, *parameters)
 
-    runs = Runs(where, on_failure, run)
+    runs = Runs(problem.given, where, on_failure, run)
     x, _ = solved(problem, runs, Implicit(where, residual, runs, problem.pattern))
     return reshape(x, problem.shape)

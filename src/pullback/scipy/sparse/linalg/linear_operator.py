@@ -5,6 +5,7 @@ An `Operand` holds the tensors that the products depend on, so that a solver can
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -126,6 +127,15 @@ class LinearOperator:
         by = {adjoint: lambda v, *ps, a=adjoint: self.product(a, v, *ps) for adjoint in (False, True)}
         return LinearOperator(self.shape[::-1], by[True], by[False], by[True], self._dtype, by[False], args=self.args)
 
+    def as_it_was(self, given: Given) -> LinearOperator:
+        """The operator with its functions as they were; see `Given.as_it_was`."""
+        by = {place: by if by is None else given.as_it_was(by) for place, by in self._by.items()}
+        if all(by[place] is function for place, function in self._by.items()):
+            return self
+        made = copy.copy(self)
+        made._by = by
+        return made
+
     @property
     def H(self) -> LinearOperator:  # noqa: N802 - SciPy's name
         """The conjugate transpose."""
@@ -152,7 +162,8 @@ def operand(where: str, A: Any) -> Operand:
     """A matrix of any kind as an `Operand`. TypeError for SciPy's operators, whose products take no Tensors."""
     if isinstance(A, LinearOperator):
         given = Given(A.args)
-        given.find_reads(where, A._by[False, 1], wrap(np.zeros(A.shape[1], A._dtype or float)))
+        products = [by for by in A._by.values() if by is not None]
+        given.find_reads(where, A._by[False, 1], wrap(np.zeros(A.shape[1], A._dtype or float)), fun=tuple(products))
         plain = functools.partial(_plain_operator, A, given)
         return Operand(A.shape, tuple(given.inputs), functools.partial(_product, A, given), plain)
     if isinstance(A, scipy.sparse.linalg.LinearOperator):
@@ -190,11 +201,11 @@ def _plain_sparse(matrix: SparseArray, adjoint: bool, values: Array) -> Any:
 
 def _product(A: LinearOperator, given: Given, adjoint: bool, x: Tensor, *ps: Tensor) -> Any:
     with given.reading(ps):
-        return A.product(adjoint, x, *ps)
+        return A.as_it_was(given).product(adjoint, x, *ps)
 
 
 def _plain_operator(A: LinearOperator, given: Given, adjoint: bool, *arrays: Array) -> Any:
-    ps = tuple(map(wrap, arrays))
+    A, ps = A.as_it_was(given), tuple(map(wrap, arrays))
     kind = np.result_type(A.dtype, *(p.dtype for p in ps))
     if adjoint and A._by[True, 1] is None:
         with given.reading(ps):
