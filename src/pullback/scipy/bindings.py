@@ -1,8 +1,9 @@
 """The variables that a person's function reads, as they were when a solver was called.
 
 A derivative calls the function again, in backward, when a variable may be another: of a loop that has gone on, a
-global, an attribute of ``self``. `Bindings` notes which object each variable is, and gives the function as it was: itself where
-nothing was bound anew, otherwise a copy that reads what was there. Objects that are written to in place are not copied.
+global, an attribute of ``self``. `Bindings` notes which object each variable is, and gives the function as it was:
+itself where nothing was bound anew, otherwise a copy that reads what was there. Objects that are written to in place
+are not copied.
 """
 
 from __future__ import annotations

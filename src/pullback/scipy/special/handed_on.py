@@ -65,8 +65,24 @@ def _below(n: Any, x: Any) -> Any:
 
 
 expn: Any = _new("expn", None, lambda n, x: -_below(n, x))
-ellipkinc: Any = _new("ellipkinc", lambda phi, m: 1 / np.sqrt(1 - m * np.square(np.sin(phi))), None)
-ellipeinc: Any = _new("ellipeinc", lambda phi, m: np.sqrt(1 - m * np.square(np.sin(phi))), None)
+def _first_by_m(phi: Any, m: Any) -> Any:
+    """DLMF 19.4.5; at m = 0 the limit, ``(2 phi - sin(2 phi)) / 8``."""
+    zero = plain(m) == 0
+    m = np.where(zero, 0.5, m)
+    rest = np.sin(2 * phi) / (4 * (1 - m) * np.sqrt(1 - m * np.square(np.sin(phi))))
+    found = ellipeinc(phi, m) / (2 * m * (1 - m)) - ellipkinc(phi, m) / (2 * m) - rest
+    return np.where(zero, (2 * phi - np.sin(2 * phi)) / 8, found)
+
+
+def _second_by_m(phi: Any, m: Any) -> Any:
+    """DLMF 19.4.6."""
+    zero = plain(m) == 0
+    m = np.where(zero, 0.5, m)
+    return np.where(zero, (np.sin(2 * phi) - 2 * phi) / 8, (ellipeinc(phi, m) - ellipkinc(phi, m)) / (2 * m))
+
+
+ellipkinc: Any = _new("ellipkinc", lambda phi, m: 1 / np.sqrt(1 - m * np.square(np.sin(phi))), _first_by_m)
+ellipeinc: Any = _new("ellipeinc", lambda phi, m: np.sqrt(1 - m * np.square(np.sin(phi))), _second_by_m)
 eval_chebyt: Any = _new("eval_chebyt", None, lambda n, x: n * sp.eval_chebyu(n - 1, x))
 eval_chebyc: Any = _new("eval_chebyc", None, lambda n, x: n * sp.eval_chebys(n - 1, x))
 eval_sh_chebyt: Any = _new("eval_sh_chebyt", None, lambda n, x: 2 * n * sp.eval_sh_chebyu(n - 1, x))
@@ -85,7 +101,6 @@ kei: Any = _new("kei", keip)
 WITHOUT: dict[str, str] = {
     **dict.fromkeys("jv yv iv kv ive kve jve yve jn yn kn struve modstruve expn".split(), "the order"),
     **dict.fromkeys("hyp0f1 hyp1f1 hyp2f1 hyperu wright_bessel".split(), "the parameters"),
-    **dict.fromkeys("ellipkinc ellipeinc".split(), "m"),
     **dict.fromkeys("pdtr pdtrc".split(), "k"),
     **dict.fromkeys("bdtr bdtrc bdtri nbdtr nbdtrc nbdtri".split(), "k and n"),
     **{name: "degree and parameters" for name in sp.__all__ if name.startswith("eval_")},
