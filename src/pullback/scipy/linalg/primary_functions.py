@@ -86,7 +86,16 @@ _HOW = "block matrix ``f([[A, E], [0, A]])``"
 
 
 def _plain(name: str) -> Callable[[Array], Array]:
-    return lambda a: getattr(scipy.linalg, name)(a)
+    return lambda a: _quietly(getattr(scipy.linalg, name), a)
+
+
+def _quietly(function: Callable[..., Array], *args: Any) -> Array:
+    """A function of SciPy's. Some estimate a norm with random numbers: those of other code stay what they were."""
+    before = np.random.get_state()
+    try:
+        return function(*args)
+    finally:
+        np.random.set_state(before)
 
 
 def _matrix_function(name: str, what: str, limits: str = "") -> Callable[..., Any]:
@@ -135,7 +144,8 @@ def fractional_matrix_power(A: Any, t: Any) -> Tensor:
     tensor([[2., 0.],
             [0., 3.]], dtype=pullback.float64)
     """
-    return Primary.apply(lambda a: scipy.linalg.fractional_matrix_power(a, t), _square("fractional_matrix_power", A))
+    square = _square("fractional_matrix_power", A)
+    return Primary.apply(lambda a: _quietly(scipy.linalg.fractional_matrix_power, a, t), square)
 
 
 @mirrors("linalg.expm_frechet", derivative="block of `expm`")

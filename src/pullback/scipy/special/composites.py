@@ -19,7 +19,7 @@ from ...tensor.tensor import Lifted
 from ..array_nodes import elementwise, floating
 from ..mirror import mirrors
 from ..user_functions import plain_setting
-from .incomplete import zeta2
+from . import incomplete as ic
 
 
 def _replaced(mask: Any, x: Any, value: float) -> Any:
@@ -119,23 +119,18 @@ def polygamma(n: Any, x: Any) -> Any:
     return _polygamma(int(np.asarray(n).item()), floating(x))
 
 
-@mirrors("special.zeta", derivative="in x and q", limits="x > 1 for the derivative by x")
+@mirrors("special.zeta", derivative="in x and q", limits="with q, x > 1 for the derivative by x")
 def zeta(x: Any, q: Any = None, out: Any = None) -> Any:
     """The zeta function of Riemann, or with q that of Hurwitz: the sum of ``(k + q) ** -x`` over k from 0."""
     if out is not None:
         raise TypeError(errors.message("pullback.scipy.special.zeta", expected="no out=", do="use the result"))
-    if q is None:
-        x = floating(x)
-        q = np.ones(())
-        if seen(plain(x) <= 1):
-            return sp.zeta(x)
-    return zeta2(x, q)
+    return ic.zeta1(x) if q is None else ic.zeta2(x, q)
 
 
-@mirrors("special.zetac", derivative="in x", limits="x > 1")
+@mirrors("special.zetac", derivative="in x")
 def zetac(x: Any) -> Any:
     """``zeta(x) - 1``."""
-    return zeta(x) - 1
+    return ic.zetac(x)
 
 
 def _count(N: Any, k: Any, formula: Callable[[Any, Any], Any]) -> Any:

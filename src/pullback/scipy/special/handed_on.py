@@ -13,6 +13,7 @@ import numpy as np
 import scipy.special as sp
 
 from ... import errors
+from ...table.operands import plain
 from ...tensor.protocol import INSTEAD
 from ..array_nodes import elementwise, floating
 from ..mirror import mirrors
@@ -65,6 +66,8 @@ def _below(n: Any, x: Any) -> Any:
 
 
 expn: Any = _new("expn", None, lambda n, x: -_below(n, x))
+
+
 def _first_by_m(phi: Any, m: Any) -> Any:
     """DLMF 19.4.5; at m = 0 the limit, ``(2 phi - sin(2 phi)) / 8``."""
     zero = plain(m) == 0

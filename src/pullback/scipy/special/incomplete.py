@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from ...table.operands import plain
 from ..array_nodes import Array, elementwise
 from .tails import average, column, log_parts, weights
 
@@ -381,7 +382,23 @@ def _zeta_by_s(s: Any, q: Any) -> Any:
 
 zeta2: Any = elementwise("special.zeta", sp.zeta, _zeta_by_s, lambda s, q: -s * zeta2(s + 1, q))
 
+
+def _riemann_by_s(s: Any) -> Any:
+    """As above, or below -1, where the terms cancel, from ``2 (2 pi)^(s-1) sin(pi s/2) gamma(t) zeta(t)``, t = 1 - s."""
+    low = plain(s) < -1
+    t = np.where(low, 1 - s, 3.0)
+    sine, cosine = np.sin(np.pi / 2 * (1 - t)), np.cos(np.pi / 2 * (1 - t))
+    scale = 2 * (2 * np.pi) ** -t * sp.gamma(t)
+    slope = (math.log(2 * math.pi) * sine + np.pi / 2 * cosine - sine * sp.psi(t)) * zeta2(t, np.ones(()))
+    reflected = scale * (slope - sine * _zeta_by_s(t, np.ones(())))
+    return np.where(low, reflected, _zeta_by_s(np.where(low, 3.0, s), np.ones(())))
+
+
+zeta1: Any = elementwise("special.zeta", sp.zeta, _riemann_by_s)
+zetac: Any = elementwise("special.zetac", sp.zetac, _riemann_by_s)
+
 __all__ = [
     "betainc", "betaincc", "betainccinv", "betaincinv", "gammainc", "gammaincc", "gammainccinv", "gammaincinv",
-    "log_betainc", "log_betaincc", "log_gammainc", "log_gammaincc", "log_stdtr", "stdtr", "stdtrit", "zeta2",
+    "log_betainc", "log_betaincc", "log_gammainc", "log_gammaincc", "log_stdtr", "stdtr", "stdtrit", "zeta1",
+    "zeta2", "zetac",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.special as sp
 
 from ...table.operands import plain
+from ...tensor.tensor import Lifted
 from ..mirror import mirrors
 from ..special import incomplete as ic
 from .formulas import times_log, times_log1m
@@ -30,7 +31,10 @@ def _betabinom(k: Any, n: Any, a: Any, b: Any) -> Any:
 
 def _betabinom_sum(k: Any, n: Any, a: Any, b: Any) -> Any:
     """The sum of the probabilities up to k, whose values are looked at."""
-    each = np.arange(float(np.max(plain(k))) + 1)
+    every = k
+    while isinstance(every, Lifted) and every._data.inside is not None:  # under vmap, of all samples
+        every = every._data.inside
+    each = np.arange(float(np.max(plain(every))) + 1)
     wanted = each <= np.expand_dims(k, -1)
     j = np.where(wanted, each, 0.0)
     terms = np.exp(_betabinom(j, *[np.expand_dims(s, -1) for s in (n, a, b)]))
