@@ -384,7 +384,7 @@ zeta2: Any = elementwise("special.zeta", sp.zeta, _zeta_by_s, lambda s, q: -s * 
 
 
 def _riemann_by_s(s: Any) -> Any:
-    """As above, or below -1, where the terms cancel, from ``2 (2 pi)^(s-1) sin(pi s/2) gamma(t) zeta(t)``, t = 1 - s."""
+    """As above; below -1, where its terms cancel, of ``2 (2 pi)^(s-1) sin(pi s/2) gamma(t) zeta(t)``, t = 1 - s."""
     low = plain(s) < -1
     t = np.where(low, 1 - s, 3.0)
     sine, cosine = np.sin(np.pi / 2 * (1 - t)), np.cos(np.pi / 2 * (1 - t))
