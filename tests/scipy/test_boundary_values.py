@@ -208,6 +208,48 @@ def test_odeint() -> None:
     np.testing.assert_allclose(first.numpy(), each, rtol=1e-9)
 
 
+def layer(k: Any, n: int = 5, **settings: Any) -> Any:
+    """A boundary layer, the steeper the larger `k` is: SciPy refines its mesh for it."""
+    return solve_bvp(
+        lambda x, y: [y[1], k**2 * (y[0] - np.sin(x))],
+        lambda a, b: [a[0] - 1, b[0]],
+        np.linspace(0, 1, n),
+        np.ones((2, n)),
+        tol=1e-5,
+        **settings,
+    )
+
+
+def test_samples_that_need_different_meshes_are_solved_on_the_points_of_all() -> None:
+    ks = t64([0.5, 20.0, 60.0], False)
+    sizes = [layer(k).x.shape[0] for k in ks]
+    assert len(set(sizes)) == 3
+    assert func.vmap(lambda k: layer(k).y)(ks).shape[-1] >= max(sizes)
+    at = np.linspace(0, 1, 7)
+    values = func.vmap(lambda k: layer(k).sol(at)[0])(ks)
+    slopes = func.vmap(func.grad(lambda k: layer(k).sol(0.2)[0]))(ks)
+    for i, k in enumerate(ks):
+        np.testing.assert_allclose(values[i].numpy(), layer(k).sol(at)[0].numpy(), atol=1e-5)
+        np.testing.assert_allclose(slopes[i].item(), func.grad(lambda k: layer(k).sol(0.2)[0])(k).item(), atol=1e-5)
+    nested = func.vmap(func.vmap(lambda k: layer(k).sol(0.2)[0]))(pullback.stack([ks, ks / 2]))
+    np.testing.assert_allclose(nested[0].numpy(), func.vmap(lambda k: layer(k).sol(0.2)[0])(ks).numpy(), atol=1e-5)
+
+
+def test_a_sample_that_fails_is_nan_alone() -> None:
+    ks = t64([0.5, 60.0, 1.0], False)
+    with pytest.raises(RuntimeError, match="did not converge"):
+        func.vmap(lambda k: layer(k, max_nodes=40).sol(0.2)[0])(ks)
+
+    def value(k: Any) -> Any:
+        return layer(k, max_nodes=40, on_failure="nan").sol(0.2)[0]
+
+    found, slopes = func.vmap(value)(ks), func.vmap(func.grad(value))(ks)
+    assert np.isnan([found[1].item(), slopes[1].item()]).all()
+    for i in (0, 2):
+        np.testing.assert_allclose(found[i].item(), value(ks[i]).item(), atol=1e-5)
+        np.testing.assert_allclose(slopes[i].item(), func.grad(value)(ks[i]).item(), atol=1e-5)
+
+
 def test_odeint_with_captured_tensors_a_jacobian_and_full_output() -> None:
     k = t64(0.5)
     rows, info = odeint(lambda y, t: -k * y, 2.0, [0.0, 2.0], Dfun=lambda y, t: [[-k]], full_output=1)

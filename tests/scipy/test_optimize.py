@@ -573,3 +573,14 @@ def test_what_is_not_here_says_why(name: str, message: str) -> None:
         getattr(optimize, name)
     assert "root" in dir(optimize)
     assert optimize.Bounds is scipy.optimize.Bounds
+
+
+def test_least_squares_that_are_no_root_are_no_solution() -> None:
+    a = leaf(0.5)
+    with pytest.raises(RuntimeError, match=r"are no root: the residual is 0\.5"):
+        optimize.root(lambda x, a: x**2 + a, [1.0], args=(a,), method="lm")
+    lost = optimize.root(lambda x, a: x**2 + a, [1.0], args=(a,), method="lm", on_failure="nan").x
+    assert np.isnan(lost.detach().numpy()).all()
+    for tol in (None, 1e-2):  # a loose tolerance is no reason
+        x = optimize.root(lambda x, a: x**2 - a, [1.0], args=(a,), method="lm", tol=tol).x
+        np.testing.assert_allclose(pullback.autograd.grad(x.sum(), a)[0].numpy(), 0.5 / np.sqrt(0.5), rtol=1e-2)

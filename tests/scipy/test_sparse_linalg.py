@@ -559,3 +559,16 @@ def test_no_warnings_where_scipy_would_be_slow() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ours.spsolve(matrix(sparse, pullback.tensor(draw(NNZ)), 4), draw(N))
+
+
+def test_expm_multiply_in_a_compiled_function() -> None:
+    v, b = (pullback.tensor(x, dtype=pullback.float64, requires_grad=True) for x in ([0.3, -0.2, 0.5], [1.0, 2.0]))
+
+    def f(v: Any, b: Any) -> Any:
+        return ours.expm_multiply(sparse.csr_array((v, ([0, 1, 1], [1, 0, 1])), shape=(2, 2)), b).sum()
+
+    compiled = pullback.compile(f, backend="numpy")
+    for found, expected in zip(
+        pullback.autograd.grad(compiled(v, b), [v, b]), pullback.autograd.grad(f(v, b), [v, b]), strict=True
+    ):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)

@@ -208,3 +208,26 @@ def test_refusals_and_bad_input() -> None:
         special.spherical_jn(-1, 1.0)
     with pytest.raises(ValueError, match="broadcast"):
         special.gammainc([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("name", ["zeta", "zetac"])
+def test_the_zeta_function_has_a_derivative_on_both_sides_of_its_pole(name: str) -> None:
+    f = getattr(special, name)
+    x = pullback.tensor([-7.3, -3.1, -0.9, 0.3, 0.8, 1.3, 4.0], dtype=pullback.float64, requires_grad=True)
+    assert gradcheck(f, x)
+    assert gradgradcheck(f, x)
+    np.testing.assert_array_equal(pullback.vmap(f)(x.detach()).numpy(), f(x).detach().numpy())
+    np.testing.assert_array_equal(pullback.compile(f)(x.detach()).numpy(), f(x).detach().numpy())
+
+
+@pytest.mark.parametrize("name", ["ellipkinc", "ellipeinc"])
+def test_incomplete_elliptic_integrals_by_both_arguments(name: str) -> None:
+    f = getattr(special, name)
+    phi = pullback.tensor([0.3, 1.1, 0.7, -0.4], dtype=pullback.float64, requires_grad=True)
+    m = pullback.tensor([0.2, 0.7, -0.5, 0.05], dtype=pullback.float64, requires_grad=True)
+    assert gradcheck(f, (phi, m))
+    assert gradgradcheck(f, (phi, m))
+    zero = pullback.zeros(1, dtype=pullback.float64, requires_grad=True)
+    slope = pullback.autograd.grad(f(phi.detach()[:1], zero).sum(), zero)[0].item()
+    at = getattr(sp, name)
+    np.testing.assert_allclose(slope, (at(0.3, 1e-5) - at(0.3, -1e-5)) / 2e-5, rtol=1e-6)

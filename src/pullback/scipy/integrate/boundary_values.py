@@ -21,9 +21,15 @@ from ..user_functions import ON_FAILURE, Given, check_choice, check_function, no
 
 _WHERE = "pullback.scipy.integrate.solve_bvp"
 
+_MESHES = 5  # how often samples are solved again for a mesh of one size
+_APART = 1e-12  # points of a mesh that are nearer are one
+
 
 class _Problem:
-    """The equations, on the mesh that SciPy chose. runs: SciPy's results."""
+    """The equations, on the mesh that SciPy chose.
+
+    runs: SciPy's results, of each sample under `vmap`. before: those of the same samples on coarser meshes.
+    """
 
     def __init__(
         self, fun: Any, bc: Any, guess: Array, p: Array | None, s: Array | None, settings: dict[str, Any]
@@ -34,6 +40,28 @@ class _Problem:
         self.at_start = None if self.s is None else np.linalg.pinv(np.eye(len(guess)) - self.s)
         self.mesh: Array = np.empty(0)
         self.runs: list[Any] = []
+        self.before: list[Any] = []
+
+    def solved(self, a: Any, b: Any, *read: Any) -> Any:
+        """The numbers of the runs, whose meshes have one size.
+
+        Where those of samples differ, all are solved again on the points of all of them, each from its own solution.
+        """
+        for _ in range(_MESHES):
+            self.runs = []
+            (which,) = call(Closed(self.plan), a, b, *read)
+            runs = [r for r in self.runs if r.status == 0]
+            if len({r.x.size for r in runs}) <= 1:
+                break
+            every = np.unique(np.concatenate([_relative(r.x) for r in runs]))
+            apart = np.diff(every, prepend=-1.0) > _APART
+            self.mesh, self.before = every[apart | (every == 1.0)], self.runs
+        size = min([r.x.size for r in runs], default=self.runs[0].x.size)
+        for r in self.runs:
+            if r.status:  # it is made NaN
+                r.x = r.x[0] + (r.x[-1] - r.x[0]) * np.linspace(0, 1, size)
+                r.y = np.full((r.y.shape[0], size), np.nan)
+        return which
 
     def plan(self, a: Tensor, b: Tensor, *read: Tensor) -> tuple[Tensor]:
         """Run SciPy on the initial mesh between the ends; the result is the number of the run."""
@@ -46,8 +74,12 @@ class _Problem:
         def bc(ya: Any, yb: Any, *p: Any) -> Array:
             return self.boundary(read, wrap(np.array(ya)), wrap(np.array(yb)), *map(wrap, p))._data
 
+        guess, p = self.guess.copy(), self.p
+        if self.before:
+            last = self.before[len(self.runs)]
+            guess, p = last.sol(mesh), last.p
         with self.given.running():
-            found = scipy.integrate.solve_bvp(fun, bc, mesh, self.guess.copy(), self.p, self.s, **self.settings)
+            found = scipy.integrate.solve_bvp(fun, bc, mesh, guess, p, self.s, **self.settings)
         self.runs.append(found)
         return (wrap(np.array(len(self.runs) - 1)),)
 
@@ -92,6 +124,11 @@ class _Problem:
             return f
         first = wrap(self.at_start) @ f[:, :1]
         return concatenate([first, f[:, 1:] + (wrap(self.s) @ y[:, 1:]) / (x[1:] - a)], 1)
+
+
+def _relative(x: Array) -> Array:
+    """A mesh between 0 and 1."""
+    return (x - x[0]) / (x[-1] - x[0])
 
 
 class CubicSolution:
@@ -150,11 +187,15 @@ def solve_bvp(
             besides are differentiated; as in SciPy there is no ``args=``.
         x: the first mesh. Its ends are differentiated; the points between move with them in proportion.
         y, p: first guesses, which the solution does not depend on.
-        on_failure: "raise" a RuntimeError with SciPy's message, or "nan": values and gradients are NaN.
+        on_failure: "raise" a RuntimeError with SciPy's message, or "nan": values and gradients are NaN. Under `vmap`
+            those of the samples that failed are.
 
     Returns:
         SciPy's BVPResult with Tensors p, x, y, yp, with ``sol(x)``, and with ``gradient_error``: the largest relative
         residual, which bounds how exact the equations are solved.
+
+    Under `vmap` SciPy may choose another mesh for each sample. Then all samples are solved again on the points of all
+    these meshes, so that the results have one size.
 
     The derivative is that of the collocation equations r = 0 on the last mesh, ``dz = -(dr/dz)^-1 dr``, where z are the
     unknowns.
@@ -187,18 +228,22 @@ def solve_bvp(
     a, b = x[0], x[-1]
     problem.mesh = _prepared(problem, x)
     read = problem.given.inputs
-    (which,) = call(Closed(problem.plan), *[v.detach() for v in (a, b, *read)])
+    which = problem.solved(*[v.detach() for v in (a, b, *read)])
     runs = list(problem.runs)
     worst = max(runs, key=lambda r: r.status)
     if worst.status and on_failure == "raise":
         raise not_converged(_WHERE, worst.message, "the first guess y, the mesh x, max_nodes or tol")
     if len({r.x.size for r in runs}) > 1:
         raise RuntimeError(
-            errors.message(f"{_WHERE}: under vmap the samples have meshes of different sizes", do="give a finer mesh x")
+            errors.message(
+                f"{_WHERE}: under vmap the samples have meshes of different sizes, and were solved on those of all of "
+                f"them {_MESHES - 1} times",
+                do="give a finer mesh x, or a larger tol",
+            )
         )
     z = root(Closed(problem.residual), problem.find, which, a, b, *read)
     (mesh,) = call(Closed(problem.points), which, a, b)
-    states, parameters = problem.unknowns(z * np.nan if worst.status else z, worst.x.size)
+    states, parameters = problem.unknowns(z, worst.x.size)
     slopes = problem.derivative(mesh, states, parameters, a, read)
     fields = dict(worst)
     fields.update(x=mesh, y=states, yp=slopes, p=parameters[0] if parameters else None)

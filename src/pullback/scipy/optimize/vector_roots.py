@@ -14,9 +14,10 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse.linalg
 
+from ...autograd.grad_mode import no_grad
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import Array
+from ..array_nodes import Array, array_of
 from ..implicit import Implicit, factors_of
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
@@ -25,6 +26,7 @@ from .outcomes import Problem, Runs, outcome, result_of, solved
 
 _WITH_JACOBIAN = ("hybr", "lm")
 _FLAT = ("hybr", "lm", "df-sane")
+_NEAR = 0.1  # a step of Newton's method from a root is smaller, relative to the unknowns
 
 
 class Preconditioner(scipy.sparse.linalg.LinearOperator):
@@ -150,11 +152,30 @@ def root(
             values = watched(problem.plain(problem, parameters), show)
             begin = start.reshape(problem.shape)
             found = scipy.optimize.root(values, begin, (), method, derivative, tol, callback, settings)
+        if method == "lm" and found.success and not _is_root(problem, found, parameters):
+            found.success = False
+            found.message = (
+                f"The least squares of the equations were found, and are no root: the residual is "
+                f"{np.max(np.abs(found.fun)):.3g}"
+            )
         return found.x, found
 
     runs = Runs(problem.given, where, on_failure, run)
     x, error = solved(problem, runs)
     return outcome(runs, error, x=reshape(x, problem.shape), fun=problem(x, *problem.inputs[1:]))
+
+
+def _is_root(problem: Problem, found: Any, parameters: Any) -> bool:
+    """Whether Newton's method would stay near. Where the sum of squares is smallest and not zero, it goes far away."""
+    with no_grad():
+        jacobian = array_of(problem.jacobian(wrap(found.x), *parameters))
+    if jacobian.shape[0] != jacobian.shape[1] or not np.any(found.fun):
+        return True
+    try:
+        step = np.linalg.solve(jacobian, np.ravel(found.fun))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(np.max(np.abs(step)) <= _NEAR * (1 + np.max(np.abs(found.x))))
 
 
 def _preconditioned(problem: Problem, start: Array, parameters: Any, given: Any) -> dict[str, Any]:

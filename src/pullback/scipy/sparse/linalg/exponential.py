@@ -15,9 +15,9 @@ import numpy as np
 from .... import errors
 from ....ops.shape.joining import stack
 from ....tensor.tensor import Lifted, Tensor
-from ...array_nodes import Array, floating
+from ...array_nodes import Array, array_of, floating
 from ...mirror import mirrors
-from ...user_functions import plain_setting
+from ...user_functions import is_traced, plain_setting
 from ..sparse_arrays import SparseArray, product, sparse
 
 _DEGREES = {5: 0.0024, 10: 0.14, 15: 0.64, 20: 1.4, 25: 2.4, 30: 3.5, 35: 4.7, 40: 6.0, 45: 7.2, 50: 8.5, 55: 9.8}
@@ -25,7 +25,9 @@ _DEGREES = {5: 0.0024, 10: 0.14, 15: 0.64, 20: 1.4, 25: 2.4, 30: 3.5, 35: 4.7, 4
 
 
 def _known(t: Tensor) -> Array:
-    """The plain values behind a tensor, with the batches of transforms along further axes."""
+    """The plain values behind a tensor, with the batches of transforms along further axes. ValuesError in a program."""
+    if is_traced(t):
+        array_of(t)
     while isinstance(t, Lifted):
         level, held = t._data.level, t._data.inside
         varies = getattr(level, "varies", None)
