@@ -31,7 +31,7 @@ from .trace.holders import constant, is_a
 from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, setting_of
 from .trace.tracing import Argument, NotTracedError
-from .trace.whole_calls import OutgrownError
+from .trace.whole_calls import OutgrownError, must_freeze
 
 _MANY = 64
 """The number of signatures from which a warning is given."""
@@ -361,7 +361,7 @@ def _called(
     What it reaches is as it was when it was first called, also if it has changed since.
     """
     made: dict[int, Any] = {}
-    frozen = environment.must_freeze()
+    frozen = must_freeze(environment)
 
     def change(leaf: Any) -> Any:
         if is_a(leaf, Tensor):

@@ -43,7 +43,7 @@ class Bindings:
     def as_it_was(self, where: str) -> Any:
         """The function, or a copy of it that reads what it read then. where: the function that the user called.
 
-        RuntimeError for a tensor in a class, of which there is no copy.
+        RuntimeError for a tensor in a class, which is not copied.
         """
         if all(_at(space, key) is value for space, key, value in self._all):
             changed = [str(key) for space, key, value in self._fixed if _at(space, key) is not value]
@@ -189,7 +189,7 @@ def _is_library(module: Any) -> bool:
 
 def _is_object(value: Any) -> bool:
     """Whether it is an object of a class of the user's that can be made with other attributes."""
-    cls = type(value)
+    cls: Any = type(value)
     plain = cls.__new__ is object.__new__ and hasattr(value, "__dict__") and not isinstance(value, types.ModuleType)
     ours = str(cls.__module__).startswith(("pullback.nn", "pullback.scipy.sparse.linalg"))  # they hold what is read
     return plain and (ours or not _is_library(cls.__module__))

@@ -19,7 +19,7 @@ import numpy as np
 from .. import autograd
 from ..autograd.node import AccumulateGrad, reachable
 from ..compile.trace.closure import Environment
-from ..compile.trace.whole_calls import OutgrownError, outside, unchanged
+from ..compile.trace.whole_calls import OutgrownError, must_freeze, outside, unchanged
 from ..diagnose.watch import restores
 from ..interpreters.functions import recording
 from ..interpreters.traced import Trace, TraceError, ValuesError, open_trace, refused
@@ -125,7 +125,7 @@ class WholeCall(Closed):
         """The call with other tensors, and with everything else as it was when the function was traced."""
         by = {id(t): v for t, v in zip(self.inputs, values, strict=True)}
         made: dict[int, Any] = {}
-        frozen = self.environment.must_freeze()
+        frozen = must_freeze(self.environment)
 
         def changed(tree: Any) -> Any:
             return rebuild(tree, iter([change(leaf) for leaf in leaves(tree)]))

@@ -245,8 +245,8 @@ class Given:
     @contextmanager
     def running(self) -> Iterator[None]:
         """While it lasts the solver runs, and calls functions as they are. Otherwise they are called as they were."""
-        self._runs += 1
         try:
+            self._runs += 1
             yield
         finally:
             self._runs -= 1

@@ -44,7 +44,7 @@ def build(loop: Loop, threads: int) -> Run:
 def _written_out(loop: Loop) -> Run:
     """The steps of a small loop as straight Python code."""
     space: dict[str, Any] = {"__name__": f"{__name__}.written_out"}  # a frame of this package, whose warnings are muted
-    space |= {"reduced": _reduced, "copyto": np.copyto, "broadcast_to": np.broadcast_to}
+    space |= {"reduced": _reduced, "put": np.copyto, "spread": np.broadcast_to}
     lines = []
 
     def shaped(name: str, value: str, shape: tuple[int, ...]) -> None:
@@ -62,17 +62,16 @@ def _written_out(loop: Loop) -> Run:
         if step.name == "const":
             space[f"v{i}"] = np.array(step.value, step.dtype)
             continue
-        known = {"cast": lambda a, dtype=step.dtype: a.astype(dtype), "where": np.where}
-        space[f"f{i}"] = known.get(step.name) or getattr(np, step.name)
+        space[f"f{i}"] = _function(step, out=False)
         lines.append(f"v{i} = f{i}({', '.join(names[a] for a in step.args)})")
     for k, output in enumerate(loop.outputs):
         value = names[output.step]
         if output.reduce is not None:
             space[f"o{k}"] = output
-            value = f"reduced(o{k}, broadcast_to({value}, {loop.shape!r}), {output.axes!r})"
+            value = f"reduced(o{k}, spread({value}, {loop.shape!r}), {output.axes!r})"
         kept = tuple(n for i, n in enumerate(loop.shape) if output.reduce is None or i not in output.axes)
         shaped(f"y{k}", f"ys[{k}]", kept)
-        lines.append(f"copyto(y{k}, {value})")
+        lines.append(f"put(y{k}, {value})")
     body = "".join(f"    {line}\n" for line in lines)
     exec(compile(f"def run(xs, ys):\n{body}", "<pullback.compile.loop>", "exec"), space)
     found: Run = space["run"]
@@ -312,11 +311,12 @@ def _cast(a: Array, out: Array) -> None:
     np.copyto(out, a, casting="unsafe")
 
 
-def _function(step: Step) -> Any:
+def _function(step: Step, out: bool = True) -> Any:
+    """The function of a step. out: it is given ``out=``."""
     if step.name == "cast":
-        return _cast
+        return _cast if out else lambda a: a.astype(step.dtype)
     found = getattr(np, step.name)
-    return found if isinstance(found, np.ufunc) else _where  # the one function of loops that has no `out`
+    return found if isinstance(found, np.ufunc) or not out else _where  # the one that has no `out`
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:

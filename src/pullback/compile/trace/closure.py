@@ -459,18 +459,6 @@ class Environment:
                 return self._named_so(holder)
         return next((name for space, name in self.guards.renamed() if (id(space), name) in self._read_in_place), "")
 
-    def must_freeze(self) -> bool:
-        """Whether something has changed, so that a call needs it as it was. RuntimeError if no copy can be made."""
-        if self.holds_still():
-            return False
-        if name := self.changed_for_good():
-            raise RuntimeError(
-                f"compile: {name} has changed since the function was called, and a derivative of it is asked for that "
-                "needs the function again.\n  What to do: take all derivatives before the change; or pass what changes "
-                "as an argument."
-            )
-        return True
-
     def changed(self) -> str:
         """The name of something that has changed; "" if there is nothing."""
         held = next(self.guards.changed(), None)

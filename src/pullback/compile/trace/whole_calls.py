@@ -84,6 +84,19 @@ def record(level: Trace, name: str, run: Run, tensors: Sequence[Tensor], keeper:
     return [wrap(payload) for payload in level.run(WholeOp(level, name, run, number, keeper), tuple(tensors), {})]
 
 
+def must_freeze(environment: Environment) -> bool:
+    """Whether what a function reads has changed, so that a call needs it as it was. RuntimeError if it has for good."""
+    if environment.holds_still():
+        return False
+    if name := environment.changed_for_good():
+        raise RuntimeError(
+            f"compile: {name} has changed since the function was called, and a derivative of it is asked for that "
+            "needs the function again.\n  What to do: take all derivatives before the change; or pass what changes "
+            "as an argument."
+        )
+    return True
+
+
 def outside(level: Trace, work: Callable[..., Any], *args: Any) -> Any:
     """The result of ``work(*args)``, of plain tensors, as if nothing were traced. TraceError if it draws numbers."""
     modes, before = thread.modes, default_generator.get_state()
