@@ -127,7 +127,7 @@ class LinearOperator:
         by = {adjoint: lambda v, *ps, a=adjoint: self.product(a, v, *ps) for adjoint in (False, True)}
         return LinearOperator(self.shape[::-1], by[True], by[False], by[True], self._dtype, by[False], args=self.args)
 
-    def as_it_was(self, given: Given) -> LinearOperator:
+    def _as_it_was(self, given: Given) -> LinearOperator:
         """The operator with its functions as they were; see `Given.as_it_was`."""
         by = {place: by if by is None else given.as_it_was(by) for place, by in self._by.items()}
         if all(by[place] is function for place, function in self._by.items()):
@@ -201,11 +201,11 @@ def _plain_sparse(matrix: SparseArray, adjoint: bool, values: Array) -> Any:
 
 def _product(A: LinearOperator, given: Given, adjoint: bool, x: Tensor, *ps: Tensor) -> Any:
     with given.reading(ps):
-        return A.as_it_was(given).product(adjoint, x, *ps)
+        return A._as_it_was(given).product(adjoint, x, *ps)
 
 
 def _plain_operator(A: LinearOperator, given: Given, adjoint: bool, *arrays: Array) -> Any:
-    A, ps = A.as_it_was(given), tuple(map(wrap, arrays))
+    A, ps = A._as_it_was(given), tuple(map(wrap, arrays))
     kind = np.result_type(A.dtype, *(p.dtype for p in ps))
     if adjoint and A._by[True, 1] is None:
         with given.reading(ps):
