@@ -44,7 +44,7 @@ def build(loop: Loop, threads: int) -> Run:
 def _written_out(loop: Loop) -> Run:
     """The steps of a small loop as straight Python code."""
     space: dict[str, Any] = {"__name__": f"{__name__}.written_out"}  # a frame of this package, whose warnings are muted
-    space |= {"reduced": _reduced, "put": np.copyto, "spread": np.broadcast_to}
+    space |= {"reduced": _reduced, "written": np.copyto, "spread": np.broadcast_to}
     lines = []
 
     def shaped(name: str, value: str, shape: tuple[int, ...]) -> None:
@@ -71,7 +71,7 @@ def _written_out(loop: Loop) -> Run:
             value = f"reduced(o{k}, spread({value}, {loop.shape!r}), {output.axes!r})"
         kept = tuple(n for i, n in enumerate(loop.shape) if output.reduce is None or i not in output.axes)
         shaped(f"y{k}", f"ys[{k}]", kept)
-        lines.append(f"put(y{k}, {value})")
+        lines.append(f"written(y{k}, {value})")
     body = "".join(f"    {line}\n" for line in lines)
     exec(compile(f"def run(xs, ys):\n{body}", "<pullback.compile.loop>", "exec"), space)
     found: Run = space["run"]
