@@ -55,8 +55,8 @@ class OdeSolution:
 @mirrors(
     "integrate.solve_ivp",
     derivative="explicit methods: the exact discrete adjoint of the steps taken, or the continuous one; implicit "
-    "methods: the adjoint by Radau IIA on the steps taken, with a Jacobian that is sparse where it is found to be; times of events: implicit function "
-    "theorem",
+    "methods: the adjoint by Radau IIA on the steps taken, with a Jacobian that is sparse where it is found to be; "
+    "times of events: implicit function theorem",
     limits="sizes of steps are constants; a tangential event is an error",
 )
 def solve_ivp(
