@@ -584,3 +584,27 @@ def test_least_squares_that_are_no_root_are_no_solution() -> None:
     for tol in (None, 1e-2):  # a loose tolerance is no reason
         x = optimize.root(lambda x, a: x**2 - a, [1.0], args=(a,), method="lm", tol=tol).x
         np.testing.assert_allclose(pullback.autograd.grad(x.sum(), a)[0].numpy(), 0.5 / np.sqrt(0.5), rtol=1e-2)
+
+
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda o: optimize.minimize(lambda x: (x**2).sum(), [1.0], options={"gtol": o}),
+        lambda o: optimize.minimize_scalar(lambda x: x**2, options={"xtol": o}),
+        lambda o: optimize.root(lambda x: x, [1.0], options={"xtol": o}),
+        lambda o: optimize.root_scalar(lambda x: x, bracket=(-1, 2), options={"xtol": o}),
+    ],
+    ids=["minimize", "minimize_scalar", "root", "root_scalar"],
+)
+def test_an_option_that_requires_grad_is_refused(solve: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"options\['.tol'\] is a setting of the solver(.|\n)*detach"):
+        solve(leaf(1e-3))
+
+
+def test_curve_fit_takes_lists_as_scipy_does() -> None:
+    y = leaf(2.0, 4.1, 5.9)
+    found = optimize.curve_fit(lambda t, a: a * t, [1.0, 2.0, 3.0], y)[0]
+    expected = scipy.optimize.curve_fit(lambda t, a: a * t, [1.0, 2.0, 3.0], [2.0, 4.1, 5.9])[0]
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-8)
+    listed = optimize.curve_fit(lambda t, a: a * t, [1.0, 2.0, 3.0], [2.0, 4.1, 5.9])[0]
+    np.testing.assert_allclose(listed.numpy(), expected, rtol=1e-8)

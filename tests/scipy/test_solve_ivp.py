@@ -471,3 +471,10 @@ def test_stages_in_a_batch_and_one_by_one_agree(method: str, t_eval: Any, monkey
         found.append(np.concatenate([g.numpy().reshape(-1) for g in grads]))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-11)
     np.testing.assert_allclose(found[0], found[2], rtol=1e-11)
+
+
+@pytest.mark.parametrize("method", IMPLICIT[:2])
+def test_a_system_without_equations_has_no_states_with_an_implicit_method(method: str) -> None:
+    y0 = pullback.zeros(0, dtype=pullback.float64, requires_grad=True)
+    y = solve_ivp(lambda t, y: -y, (0, 1.0), y0, method, t_eval=[0.5, 1.0]).y
+    assert tuple(y.shape) == (0, 2)

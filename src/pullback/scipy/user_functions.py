@@ -91,6 +91,15 @@ def plain_setting(where: str, **settings: Any) -> list[Any]:
     return found
 
 
+def plain_options(where: str, options: Any, name: str = "options") -> Any:
+    """A dict of settings, as `plain_setting` takes them; None, and what is no dict, as it is."""
+    if not isinstance(options, dict):
+        return options
+    names = [key for key, value in options.items() if isinstance(value, Tensor)]
+    values = plain_setting(where, **{f"{name}[{key!r}]": options[key] for key in names})
+    return {**options, **dict(zip(names, values, strict=True))}
+
+
 def value_of(fun: Any, where: str, out: Any) -> Tensor:
     """What a function returned, as a Tensor: lists of numbers and Tensors are stacked."""
     if out is None:

@@ -65,7 +65,7 @@ def jacobian_of(f: Callable[..., Any], t: Any, y: Array) -> Array:
             unit[i] = 1
             (g,) = gradients(out, [state], unit, keep=True)
             rows.append(np.zeros_like(y) if g is None else np.conj(g))
-    return np.array(rows)
+    return np.array(rows).reshape(y.size, y.size)
 
 
 class Slopes:

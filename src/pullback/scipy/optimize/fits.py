@@ -229,7 +229,7 @@ def curve_fit(
     start = _first_guess(f, bounds) if p0 is None else floating(p0)
     y, weights = floating(ydata), None if sigma is None else floating(sigma)
     _check_data(where, check_finite, nan_policy, y, weights)
-    data = xdata if isinstance(xdata, (Tensor, list, tuple)) or not hasattr(xdata, "dtype") else floating(xdata)
+    data = floating(xdata) if isinstance(xdata, (list, tuple)) or hasattr(xdata, "dtype") else xdata
     more: list[Any] = []
 
     def residuals(p: Tensor, x: Any, y: Tensor, s: Any) -> Tensor:

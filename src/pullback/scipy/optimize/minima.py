@@ -18,7 +18,7 @@ from ..array_nodes import Array, array_of, floating
 from ..direct_calls import Direct
 from ..mirror import mirrors
 from ..progress_bar import counting, shown
-from ..user_functions import plain_setting
+from ..user_functions import plain_options, plain_setting
 from .outcomes import Runs, outcome, solved
 from .stationary import Program, rows_of
 
@@ -176,7 +176,7 @@ def minimize(
     tensor([1., 0.], dtype=pullback.float64)
     """
     where = "scipy.optimize.minimize"
-    (tol,) = plain_setting(where, tol=tol)
+    (tol,), options = plain_setting(where, tol=tol), plain_options(where, options)
     first = (lambda *a: fun(*a)[0]) if jac is True else fun
     program = Program(where, first, x0, args, rows_of(where, bounds, constraints, floating(x0).numel()), fun)
     name = method.lower() if isinstance(method, str) else _default(bounds, constraints)
@@ -247,7 +247,7 @@ def minimize_scalar(
     tensor(1., dtype=pullback.float64)
     """
     where = "scipy.optimize.minimize_scalar"
-    (tol,) = plain_setting(where, tol=tol)
+    (tol,), options = plain_setting(where, tol=tol), plain_options(where, options)
     program = Program(where, lambda x, *p: fun(reshape(x, ()), *p), np.ones(1), args, (), source=fun)
 
     def run(start: Array, *parameters: Any) -> tuple[Array, Any]:

@@ -14,7 +14,7 @@ from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating
 from ..implicit import Implicit
 from ..mirror import mirrors
-from ..user_functions import check_function, plain_setting
+from ..user_functions import check_function, plain_options, plain_setting
 from .outcomes import Problem, Runs, outcome, solved
 
 _DERIVATIVE = "implicit function theorem, -(df/dp) / (df/dx)"
@@ -98,7 +98,8 @@ def root_scalar(
         first = (
             (lambda a, *_: _pair(problem, f, a, parameters)) if fprime is True else problem.numbers(problem, parameters)
         )
-        settings = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
+        settings = {"xtol": xtol, "rtol": rtol, "maxiter": maxiter}
+        settings["options"] = plain_options(problem.where, options)
         found = scipy.optimize.root_scalar(first, (), method, bracket, **given, x0=x0, x1=x1, **settings)
         return np.array([found.root]), found
 

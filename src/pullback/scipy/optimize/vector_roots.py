@@ -21,7 +21,7 @@ from ..array_nodes import Array, array_of
 from ..implicit import Implicit, factors_of
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
-from ..user_functions import plain_setting
+from ..user_functions import plain_options, plain_setting
 from .outcomes import Problem, Runs, outcome, result_of, solved
 
 _WITH_JACOBIAN = ("hybr", "lm")
@@ -139,7 +139,7 @@ def root(
     tensor(0.3536, dtype=pullback.float64)
     """
     where = "scipy.optimize.root"
-    (tol,) = plain_setting(where, tol=tol)
+    (tol,), options = plain_setting(where, tol=tol), plain_options(where, options)
     first = (lambda *a: fun(*a)[0]) if jac is True else fun
     problem = Problem(where, first, x0, args, flat=method in _FLAT, source=fun)
 
