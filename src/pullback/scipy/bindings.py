@@ -22,6 +22,7 @@ from ..tensor.tensor import Tensor
 
 _DEPTH = 6  # how far it looks from the function
 _MANY = 100  # a larger container is data
+_MOST = 2000  # what is looked into of a large program
 _GONE = object()
 _LIBRARIES = frozenset(("pullback", "numpy", "scipy", "builtins", *sys.stdlib_module_names)) - {"__main__"}
 
@@ -65,7 +66,12 @@ class Bindings:
     # Looking ----------------------------------------------------------------------------------------------------------
 
     def _look(self, value: Any, depth: int) -> None:
-        if depth == 0 or id(value) in self._seen or isinstance(value, (Tensor, str, bytes, int, float, type)):
+        if (
+            depth == 0
+            or id(value) in self._seen
+            or len(self._seen) > _MOST
+            or isinstance(value, (Tensor, str, bytes, int, float, type))
+        ):
             return
         variables = list(self._variables(value))
         held = list(_held(value))
