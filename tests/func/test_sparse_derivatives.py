@@ -294,6 +294,12 @@ def test_each_nonzero_of_a_jacobian_can_be_read(matrix: Any, by: str) -> None:
             assert sum(dense[i] & (colours.columns == colours.columns[j])) == 1
 
 
+def test_one_element_that_is_replaced_is_known() -> None:
+    found = sparse.jacobian_sparsity(lambda x: pullback.select_scatter(x, 2 * x[0], 0, 2), point(4))
+    assert not found.unknown
+    np.testing.assert_array_equal(found.matrix.toarray(), np.eye(4)[[0, 1, 0, 3]] != 0)
+
+
 def stencil(offsets: list[tuple[int, int]], n: int = 26) -> Any:
     """The pattern of a stencil on a torus."""
     from scipy.sparse import csr_array

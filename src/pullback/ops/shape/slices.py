@@ -75,7 +75,9 @@ def outside(error: IndexError, input: Any) -> IndexError:
 def part_of(input: Any, index: Any) -> Any:
     """`input[index]`. An empty part lies where its slices begin; NumPy's begins with the input."""
     found = input[index]
-    return found if found.size or not input.size or type(input) is not np.ndarray else _empty_part(input, index)
+    if type(found) is not np.ndarray or type(input) is not np.ndarray or found.size or not input.size:
+        return found  # also an element of an array of objects, which has no size
+    return _empty_part(input, index)
 
 
 def _empty_part(input: Any, index: Any) -> Any:
