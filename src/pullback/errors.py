@@ -352,7 +352,7 @@ def _raised_here(error: Exception) -> bool:
     place = error.__traceback__
     while place is not None:
         file = place.tb_frame.f_code.co_filename
-        if not file.startswith(_PLACES) and (not file.startswith(_PYTHONS) or _INSTALLED in file):
+        if not file.startswith(_PLACES) and (not file.startswith((_PYTHONS, "<frozen ")) or _INSTALLED in file):
             return False
         place = place.tb_next
     return True
@@ -373,7 +373,9 @@ def _stated(error: Exception) -> bool:
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    return place is not None and place.tb_frame.f_code.co_code[place.tb_lasti] == _RAISE
+    if place is None or place.tb_frame.f_code.co_name in ("__getattr__", "__missing__"):  # a look-up raises, too
+        return False
+    return place.tb_frame.f_code.co_code[place.tb_lasti] == _RAISE
 
 
 def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exception:
@@ -395,6 +397,8 @@ def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exce
         return error if name.rpartition(".")[2] in text else ZeroDivisionError(f"{name}(): {text}{given}")
     if isinstance(error, RecursionError):
         return RuntimeError(f"{name}(): {type(error).__name__}: {text}{given}")
+    if type(error).__module__.startswith("numpy."):  # of a masked element
+        return TypeError(f"{name}(): {text}{given}")
     return error
 
 

@@ -11,6 +11,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -189,6 +190,34 @@ def through_a_hook() -> None:
 def test_an_error_of_the_users_own_code_stays_as_it_is(call: Callable[[], Any]) -> None:
     with pytest.raises(KeyError, match=r"^'mine'$"):
         call()
+
+
+LAYER, ITSELF = pullback.nn.Linear(2, 3), list[Any]()
+ITSELF.append(ITSELF)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("kaiming_normal_", lambda: pullback.nn.init.kaiming_normal_(pullback.ones(2, 3), mode=np)),
+        ("trunc_normal_", lambda: pullback.nn.init.trunc_normal_(pullback.ones(2), mean=Fraction(1, 3))),
+        ("weight_norm", lambda: pullback.nn.utils.weight_norm(np)),
+        ("unpack_sequence", lambda: pullback.nn.utils.rnn.unpack_sequence(LAYER)),
+        ("LambdaLR", lambda: pullback.optim.lr_scheduler.LambdaLR(LAYER, len)),
+        ("Optimizer", lambda: pullback.optim.Optimizer([pullback.ones(2)], LAYER)),
+        ("hessian", lambda: pullback.func.hessian(pullback.sum)(LAYER)),
+        ("sign", lambda: pullback.array_api.sign(np)),
+        ("result_type", lambda: pullback.array_api.result_type(pullback.ones(2), np.ones(2, np.longdouble))),
+        ("default_collate", lambda: pullback.utils.data.default_collate(ITSELF)),
+        ("random_split", lambda: pullback.utils.data.random_split([1, 2], np.ma.masked_array([1, 1], [0, 1]))),
+    ],
+)
+def test_what_looks_for_names_itself_is_refused_like_other_arguments(name: str, call: Callable[[], Any]) -> None:
+    with pytest.raises((TypeError, RuntimeError)) as caught:
+        call()
+    assert name in said(caught.value)
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'missing'"):
+        LAYER.missing  # noqa: B018
 
 
 OF_DISTRIBUTED = ("nn.parallel", "utils.data.distributed")  # by torch's paths
