@@ -1,5 +1,7 @@
 """Data in parallel, and a grid in parts, against one process."""
 
+from pathlib import Path
+
 import pytest
 
 from .launching import needs_mpi, passes
@@ -8,6 +10,6 @@ pytestmark = needs_mpi
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("what", ["one_gradient", "steps", "unused", "sampler", "clipping", "heat"])
-def test_it_equals_one_process(what: str, ranks: int) -> None:
-    passes(ranks, "training", what)
+@pytest.mark.parametrize("what", ["one_gradient", "steps", "unused", "sampler", "clipping", "zero_redundancy", "heat"])
+def test_it_equals_one_process(what: str, ranks: int, tmp_path: Path) -> None:
+    passes(ranks, "training", what, str(tmp_path))

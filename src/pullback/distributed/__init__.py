@@ -24,8 +24,9 @@ from .collectives import (
     send,
 )
 from .data_parallel import DistributedDataParallel
+from .krylov import cg, gmres
 from .messages import ReduceOp
-from .norms_over_ranks import clip_grad_norm_
+from .norms_over_ranks import clip_grad_norm_, dot, norm, vdot
 from .placements import placement
 from .placing import partial, replicate, varying
 from .process_group import (
@@ -43,15 +44,18 @@ from .process_group import (
     new_group,
 )
 from .sampling import DistributedSampler
-from .split_grids import halo
+from .split_grids import Grid, fft, halo, ifft
+from .state_over_ranks import ZeroRedundancyOptimizer, load, save
 
 __all__ = [
     "DistBackendError",
     "DistError",
     "DistributedDataParallel",
     "DistributedSampler",
+    "Grid",
     "ReduceOp",
     "Work",
+    "ZeroRedundancyOptimizer",
     "all_gather",
     "all_gather_into_tensor",
     "all_gather_object",
@@ -60,29 +64,38 @@ __all__ = [
     "barrier",
     "broadcast",
     "broadcast_object_list",
+    "cg",
     "check",
     "clip_grad_norm_",
     "destroy_process_group",
+    "dot",
+    "fft",
     "gather",
     "get_backend",
     "get_rank",
     "get_world_size",
+    "gmres",
     "halo",
+    "ifft",
     "init_process_group",
     "irecv",
     "is_initialized",
     "is_mpi_available",
     "isend",
+    "load",
     "new_group",
+    "norm",
     "partial",
     "placement",
     "recv",
     "reduce",
     "reduce_scatter",
     "replicate",
+    "save",
     "scatter",
     "send",
     "varying",
+    "vdot",
 ]
 
 

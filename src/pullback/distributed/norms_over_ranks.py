@@ -1,4 +1,4 @@
-"""Norms of what is spread over ranks, and clipping by them."""
+"""Products and norms of what is spread over ranks, and clipping by them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,53 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..tensor.tensor import Tensor, wrap
+from ..ops import NAMES
+from ..tensor.tensor import Tensor, need_tensor, wrap
 from . import messages
+from .nn.functional import all_gather, all_reduce
 from .process_group import Group, group_of
+
+
+def dot(a: Tensor, b: Tensor, *, group: Group | None = None) -> Tensor:
+    """``sum(a * b)`` over all elements of all ranks, replicated. a, b: varying, of one shape on each rank."""
+    return _product("dot()", a, b, group)
+
+
+def vdot(a: Tensor, b: Tensor, *, group: Group | None = None) -> Tensor:
+    """``sum(conj(a) * b)`` over all elements of all ranks, replicated: the inner product of complex vectors."""
+    return _product("vdot()", need_tensor("vdot()", a).conj(), b, group)
+
+
+def _product(what: str, a: Tensor, b: Tensor, group: Group | None) -> Tensor:
+    if need_tensor(what, a).shape != need_tensor(what, b).shape:
+        shapes = f"{[*a.shape]} and {[*b.shape]}"
+        raise RuntimeError(errors.message(what, expected="two tensors of one shape on this rank", found=shapes))
+    return all_reduce((a * b).sum(), group=group)
+
+
+def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
+    """``sum(|x|^ord)^(1/ord)`` over all elements of all ranks, replicated.
+
+    x: varying; shapes may differ. ord: at least 1, or infinity. The gradient at zeros is 0, as of `linalg.vector_norm`.
+    It is the norm of the norms of the ranks, so nothing overflows that one process would not.
+
+    ValueError: another order.
+
+    >>> import pullback, pullback.distributed as dist
+    >>> dist.init_process_group()
+    >>> dist.norm(pullback.tensor([3.0, 4.0]))
+    tensor(5., placement='replicated')
+    >>> dist.destroy_process_group()
+    """
+    _need_order("norm(): ord", ord)
+    of = NAMES["linalg"]["vector_norm"]
+    own = of(need_tensor("norm()", x), ord) if x.numel() else x.abs().sum()
+    return of(NAMES[""]["stack"](all_gather(own, group)), ord)
+
+
+def _need_order(what: str, order: float) -> None:
+    if not order >= 1:
+        raise ValueError(errors.message(what, expected="at least 1", found=str(order)))
 
 
 def clip_grad_norm_(
@@ -24,8 +68,7 @@ def clip_grad_norm_(
     norm_type: the order p of ``sum(|g|^p)^(1/p)``, at least 1 or infinity.
     """
     found = group_of(group)
-    if not norm_type >= 1:
-        raise ValueError(errors.message("clip_grad_norm_(): norm_type", expected="at least 1", found=str(norm_type)))
+    _need_order("clip_grad_norm_(): norm_type", norm_type)
     params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = [p._grad for p in params if p._grad is not None]
     sizes: list[Any] = [np.abs(g._data).astype(np.float64).ravel() for g in grads]

@@ -184,6 +184,8 @@ def _in_a_rule() -> bool:
 class Placement(Level):
     """The level of the tensors that are placed on one group: below those of all transforms, and always open."""
 
+    shares_graph = True
+
     def __init__(self, group: Group) -> None:
         super().__init__()
         self.group, self.open = group, True

@@ -20,16 +20,16 @@ DTYPE = getattr(pullback, sys.argv[1])
 SUM, AVG = dist.ReduceOp.SUM, dist.ReduceOp.AVG
 
 
-def random(shape, seed, placement):
+def random(shape, seed, placement, dtype=DTYPE):
     """Random numbers: of each rank its own, or the same on all."""
     g = np.random.default_rng([seed, RANK if placement == "varying" else 99])
-    found = g.standard_normal(shape) + (1j * g.standard_normal(shape) if DTYPE.is_complex else 0)
-    t = pullback.tensor(found, dtype=DTYPE)
+    found = g.standard_normal(shape) + (1j * g.standard_normal(shape) if dtype.is_complex else 0)
+    t = pullback.tensor(found, dtype=dtype)
     return dist.replicate(t) if placement == "replicated" else t
 
 
 def like(t, seed, placement=""):
-    return random(tuple(t.shape), seed, placement or dist.placement(t))
+    return random(tuple(t.shape), seed, placement or dist.placement(t), t.dtype)
 
 
 def inner(a, b):
@@ -58,6 +58,28 @@ def uneven(x):
     return F.all_to_all([x[: RANK + j + 1] for j in range(SIZE)], given)
 
 
+GRID = dist.Grid((2, SIZE // 2) if SIZE % 2 == 0 else (1, SIZE), periodic=(True, False))
+LINE = GRID.line(1)
+RIGHT = random((5,), 7, "varying")
+
+
+def shifted(x, k=None):
+    """A Hermitian, positive definite matrix over all cells of all ranks."""
+    e = dist.halo(x, 0)
+    shift = 4 if k is None else 4 + (k * k.conj()).real
+    return shift * x - e[2:] - e[:-2]
+
+
+def upwind(x, k=None):
+    """One that is not symmetric."""
+    shift = 4 if k is None else 4 + 0.1 * k
+    return shift * x - 1.5 * dist.halo(x, 0)[:-2]
+
+
+def upwind_of_all(x, k):
+    return upwind(x, dist.varying(k))
+
+
 LAST = SIZE - 1
 CASES = {  # name: the function, the placement and the shape of its argument
     "all_reduce": (F.all_reduce, "varying", (3,)),
@@ -84,6 +106,21 @@ CASES = {  # name: the function, the placement and the shape of its argument
     "sendrecv in a line": (line, "varying", (2, 2)),
     "halo": (lambda x: dist.halo(x, 1, 2), "varying", (2, 3)),
     "periodic halo": (lambda x: dist.halo(x, 0, periodic=True), "varying", (2, 3)),
+    "halo of a grid": (lambda x: dist.halo(dist.halo(x, 0, 1, grid=GRID), 1, 2, grid=GRID), "varying", (2, 3)),
+    "halo along a line of a grid": (lambda x: dist.halo(x, 1, 1, group=LINE), "varying", (2, 3)),
+    "fft": (lambda x: dist.fft(x, 0), "varying", (3, 5)),
+    "fft, uneven": (lambda x: dist.fft(x[:, : RANK + 1], 1, "ortho"), "varying", (3, SIZE)),
+    "fft of one line": (lambda x: dist.fft(x, 0), "varying", (3,)),
+    "ifft": (lambda x: dist.ifft(x, -2), "varying", (2, 2, 3)),
+    "dot": (lambda x: dist.dot(x, x * (RANK + 2)), "varying", (2, 3)),
+    "norm": (dist.norm, "varying", (2, 3)),
+    "norm of order 3": (lambda x: dist.norm(x, 3), "varying", (2, 3)),
+    "cg": (lambda x: dist.cg(shifted, x, rtol=1e-14), "varying", (5,)),
+    "cg, by its parameters": (lambda k: dist.cg(shifted, RIGHT, (k,), rtol=1e-14), "varying", (5,)),
+    "cg, by both": (lambda k: dist.cg(shifted, k * k, (k,), rtol=1e-14), "varying", (5,)),
+    "gmres": (lambda x: dist.gmres(upwind, x, rtol=1e-14), "varying", (5,)),
+    "gmres, by its parameters": (lambda k: dist.gmres(upwind, RIGHT, (k,), rtol=1e-14), "varying", (5,)),
+    "gmres, by one of all": (lambda k: dist.gmres(upwind_of_all, RIGHT, (k,), rtol=1e-14), "replicated", ()),
     "transposed memory": (lambda x: F.all_reduce(x.T), "varying", (2, 3)),
 }
 if not DTYPE.is_complex:

@@ -1,5 +1,6 @@
 """`DistributedDataParallel` against the whole batch on one process; a heat equation on a split grid too."""
 
+import pathlib
 import sys
 
 import numpy as np
@@ -125,6 +126,70 @@ def clipping():
         norm = dist.clip_grad_norm_([p], 0.5, order)
         assert abs(norm.item() - np.linalg.norm(whole, order)) < 1e-12
         assert np.allclose(p.grad.numpy(), (RANK + 1) * 0.5 / norm.item(), rtol=1e-5)
+
+
+def zero_redundancy():
+    """Equal to the optimiser itself, with a part of its state; saved as one, and in parts."""
+    folder = pathlib.Path(sys.argv[2])
+    both = []
+    for split in (False, True):
+        model = DistributedDataParallel(net(0).eval())
+        params = [{"params": [p], "lr": 0.01 * (i + 1)} for i, p in enumerate(model.parameters())]
+        kind = (dist.ZeroRedundancyOptimizer, pullback.optim.Adam) if split else (pullback.optim.Adam,)
+        optimizer = kind[0](params, *kind[1:], lr=0.1)
+        schedule = pullback.optim.lr_scheduler.StepLR(optimizer, 3)
+        for i in range(8):
+            optimizer.zero_grad()
+            loss(model, X[MINE], Y[MINE]).backward()
+            optimizer.step()
+            schedule.step()
+            if split and i == 4:
+                saved(optimizer, folder)
+        both.append((model, optimizer))
+    (whole, one), (model, split) = both
+    for p, q in zip(model.parameters(), whole.parameters(), strict=True):
+        assert np.array_equal(p.detach().numpy(), q.detach().numpy())
+    assert len(one.state) == 6
+    held = [None] * SIZE
+    dist.all_gather_object(held, len(split.state))
+    assert sum(held) == 6 and max(held) <= (6, 4, 4, 3)[SIZE - 1], held
+    try:
+        split.state_dict()
+    except RuntimeError as error:
+        assert "consolidate_state_dict" in str(error)
+    else:
+        raise AssertionError("not refused")
+    split.consolidate_state_dict(to=SIZE - 1)
+    if RANK == SIZE - 1:
+        mine, theirs = split.state_dict(), one.state_dict()
+        assert mine["state"].keys() == theirs["state"].keys()
+        for i, state in theirs["state"].items():
+            assert all(np.array_equal(state[k].numpy(), mine["state"][i][k].numpy()) for k in state)
+
+
+def saved(optimizer, folder):
+    """What is saved and loaded changes nothing: from the first rank, and by each."""
+    dist.save(optimizer.optim.state_dict(), folder / "parts", sharded=True)
+    optimizer.load_state_dict(dist.load(folder / "parts", sharded=True))
+    optimizer.consolidate_state_dict()
+    dist.save(optimizer.state_dict() if RANK == 0 else None, folder / "whole.pt")
+    optimizer.load_state_dict(dist.load(folder / "whole.pt"))
+    assert len(list((folder / "parts").iterdir())) == SIZE
+    for call, said in (
+        (lambda: dist.save(1, folder / "none" / "x.pt"), "none"),
+        (lambda: dist.load(folder / "none.pt"), "none.pt"),
+        (lambda: dist.load(folder / "others", sharded=True), f"the files of {SIZE} ranks"),
+    ):
+        if RANK == 0:
+            (folder / "others").mkdir(exist_ok=True)
+            (folder / "others" / "rank-00000-of-00099.pt").touch()
+        dist.barrier()
+        try:
+            call()
+        except (RuntimeError, OSError, ValueError) as error:
+            assert said in str(error), error
+        else:
+            raise AssertionError("not refused")
 
 
 def heat():
