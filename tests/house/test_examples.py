@@ -17,6 +17,7 @@ COMPILER = any(shutil.which(name) for name in ("cc", "gcc", "clang"))
 
 # what each prints, among other things
 SAYS = {
+    "all_reduce": ["OneLoss, one loss: <v, J u> and <J^T v, u> differ by 0.0", "gradient on 1 ranks: [2.0, 2.0]"],
     "beam": ["largest difference from SciPy's solution: "],
     "cuda_kernel": ["in numba's simulator"] if importlib.util.find_spec("numba") else ["numba was not found"],
     "custom_relu": ["tensor([0., 2., 0., 0.], grad_fn=<CustomReLUBackward>)", "changes grad_output 0 in place"],

@@ -37,8 +37,9 @@ OWN = {
         *("set_fwd_grad_enabled", "unsafe_preserve_version_counter"),
     },
     "distributed": {
-        *("DistributedDataParallel", "DistributedSampler", "check", "clip_grad_norm_", "halo", "partial", "placement"),
-        *("replicate", "varying"),
+        *("DistributedDataParallel", "DistributedSampler", "Grid", "ZeroRedundancyOptimizer", "cg", "check"),
+        *("clip_grad_norm_", "dot", "fft", "gmres", "halo", "ifft", "load", "norm", "partial", "placement"),
+        *("replicate", "save", "varying", "vdot"),
     },
     "distributed.nn.functional": {"all_gather_into_tensor", "sendrecv"},
     "func": {

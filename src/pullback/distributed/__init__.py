@@ -24,7 +24,6 @@ from .collectives import (
     send,
 )
 from .data_parallel import DistributedDataParallel
-from .krylov import cg, gmres
 from .messages import ReduceOp
 from .norms_over_ranks import clip_grad_norm_, dot, norm, vdot
 from .placements import placement
@@ -44,6 +43,7 @@ from .process_group import (
     new_group,
 )
 from .sampling import DistributedSampler
+from .solvers_over_ranks import cg, gmres
 from .split_grids import Grid, fft, halo, ifft
 from .state_over_ranks import ZeroRedundancyOptimizer, load, save
 

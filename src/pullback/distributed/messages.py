@@ -7,6 +7,7 @@ group of one process every function is the identity.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -188,6 +189,27 @@ def exchange(group: Group, array: Array, dst: int | None, src: int | None, what:
     said = group.world.say(what)
     given, none = contiguous(array), group.world.mpi.PROC_NULL
     sent = group.comm.Isend(raw(given), none if dst is None else dst, 1)
-    group.wait(group.comm.Irecv(raw(found), none if src is None else src, 1), said)
+    _receive(group, found, none if src is None else src, said)
     group.wait(sent, said)
     return found
+
+
+def _receive(group: Group, into: Array, src: int, said: str) -> None:
+    """Receive an array from a rank; ValueError if it is not as long as this one."""
+    mpi = group.world.mpi
+    status, request = mpi.Status(), group.comm.Irecv(raw(into), src, 1)
+    try:
+        group.wait(SimpleNamespace(Test=lambda: request.Test(status)), said)
+        fits = src == mpi.PROC_NULL or status.Get_count(mpi.BYTE) == into.nbytes
+    except mpi.Exception as error:
+        if error.Get_error_class() != mpi.ERR_TRUNCATE:
+            raise
+        fits = False
+    if not fits:
+        raise ValueError(
+            errors.message(
+                f"{said}: rank {group.ranks[src]} has sent other data",
+                expected=f"{into.dtype}{list(into.shape)}",
+                do="have both ranks give tensors of one dtype and shape",
+            )
+        )

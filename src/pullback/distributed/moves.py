@@ -42,7 +42,8 @@ Array = np.ndarray[Any, Any]
 class Move:
     """One linear collective of a group. name: what the user called; takes, gives: placements.
 
-    talks: whether ranks communicate. many: whether it returns several tensors.
+    talks: whether ranks communicate. many: whether it returns several tensors. alike: whether shapes are the same on
+    every rank.
     """
 
     group: Group
@@ -52,6 +53,7 @@ class Move:
     gives: ClassVar[str] = VARYING
     talks: ClassVar[bool] = True
     many: ClassVar[bool] = False
+    alike: ClassVar[bool] = True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """Its results on arrays."""
@@ -240,6 +242,7 @@ class AllToAll(Move):
     """given, taken: the shapes of what goes to each rank, and of what comes from each."""
 
     many: ClassVar[bool] = True
+    alike: ClassVar[bool] = False
 
     given: tuple[tuple[int, ...], ...] = ()
     taken: tuple[tuple[int, ...], ...] = ()
@@ -272,6 +275,16 @@ class Exchange(Move):
         return Exchange(self.group, self.name, self.src, self.dst)
 
 
+class Border(Exchange):
+    """An exchange between neighbours, whose shapes may differ from those of other ranks."""
+
+    alike = False
+
+    @property
+    def adjoint(self) -> Move:
+        return Border(self.group, self.name, self.src, self.dst)
+
+
 # As nodes of the graph ------------------------------------------------------------------------------------------------
 
 
@@ -281,7 +294,7 @@ def move(how: Move, *tensors: Tensor) -> Any:
         _need_placement(how, t)
     tracked = thread.modes.grad_enabled and any(map(is_tracked, tensors))
     if how.talks:
-        shapes = "" if isinstance(how, AllToAll) else str([[*t.shape] for t in tensors])
+        shapes = str([[*t.shape] for t in tensors]) if how.alike else ""
         levels = ", ".join(_transforms(tensors))
         signature = f"{how.name} {tensors[0].dtype}{shapes} {how.details}{' in ' + levels if levels else ''}"
         tracked = compare(how.group, how.name, signature, tracked) and thread.modes.grad_enabled

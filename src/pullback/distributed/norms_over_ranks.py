@@ -37,7 +37,6 @@ def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
     """``sum(|x|^ord)^(1/ord)`` over all elements of all ranks, replicated.
 
     x: varying; shapes may differ. ord: at least 1, or infinity. The gradient at zeros is 0, as of `linalg.vector_norm`.
-    It is the norm of the norms of the ranks, so nothing overflows that one process would not.
 
     ValueError: another order.
 

@@ -141,8 +141,8 @@ class ZeroRedundancyOptimizer(Optimizer):
             raise RuntimeError(
                 errors.message(
                     "Optimizer state has not been consolidated on this rank",
-                    do=f"call consolidate_state_dict(to={self._group.world.rank}) on all ranks, then state_dict() here; "
-                    "optim.state_dict() has this rank's part, for distributed.save(..., sharded=True)",
+                    do=f"call consolidate_state_dict(to={self._group.world.rank}) on all ranks, then state_dict() "
+                    "here; optim.state_dict() has this rank's part, for distributed.save(..., sharded=True)",
                 )
             )
         return self._whole

@@ -1,4 +1,4 @@
-"""<v, J u> = <J^T v, u>, summed over the ranks, for every differentiable collective; first and second order.
+"""<v, J u> = <J^T v, u>, summed over the ranks, of every collective and of what is made of them; both orders.
 
 J u by forward mode, J^T v by reverse mode. Inner products are those of the spaces: of varying tensors the sum over the
 ranks, of replicated ones once. The second order does the same with the gradient of a function that is not linear, and
@@ -81,7 +81,7 @@ def upwind_of_all(x, k):
 
 
 LAST = SIZE - 1
-CASES = {  # name: the function, the placement and the shape of its argument
+COLLECTIVES = {  # name: the function, the placement and the shape of its argument
     "all_reduce": (F.all_reduce, "varying", (3,)),
     "all_reduce of no axis": (F.all_reduce, "varying", ()),
     "all_reduce of nothing": (F.all_reduce, "varying", (0, 2)),
@@ -106,6 +106,12 @@ CASES = {  # name: the function, the placement and the shape of its argument
     "sendrecv in a line": (line, "varying", (2, 2)),
     "halo": (lambda x: dist.halo(x, 1, 2), "varying", (2, 3)),
     "periodic halo": (lambda x: dist.halo(x, 0, periodic=True), "varying", (2, 3)),
+    "transposed memory": (lambda x: F.all_reduce(x.T), "varying", (2, 3)),
+}
+if not DTYPE.is_complex:
+    COLLECTIVES["all_reduce MAX"] = (lambda x: F.all_reduce(x, dist.ReduceOp.MAX), "varying", (4,))
+    COLLECTIVES["all_reduce MIN"] = (lambda x: F.all_reduce(x, dist.ReduceOp.MIN), "varying", (4,))
+OPERATIONS = {
     "halo of a grid": (lambda x: dist.halo(dist.halo(x, 0, 1, grid=GRID), 1, 2, grid=GRID), "varying", (2, 3)),
     "halo along a line of a grid": (lambda x: dist.halo(x, 1, 1, group=LINE), "varying", (2, 3)),
     "fft": (lambda x: dist.fft(x, 0), "varying", (3, 5)),
@@ -121,11 +127,7 @@ CASES = {  # name: the function, the placement and the shape of its argument
     "gmres": (lambda x: dist.gmres(upwind, x, rtol=1e-14), "varying", (5,)),
     "gmres, by its parameters": (lambda k: dist.gmres(upwind, RIGHT, (k,), rtol=1e-14), "varying", (5,)),
     "gmres, by one of all": (lambda k: dist.gmres(upwind_of_all, RIGHT, (k,), rtol=1e-14), "replicated", ()),
-    "transposed memory": (lambda x: F.all_reduce(x.T), "varying", (2, 3)),
 }
-if not DTYPE.is_complex:
-    CASES["all_reduce MAX"] = (lambda x: F.all_reduce(x, dist.ReduceOp.MAX), "varying", (4,))
-    CASES["all_reduce MIN"] = (lambda x: F.all_reduce(x, dist.ReduceOp.MIN), "varying", (4,))
 
 
 def parts(y):
@@ -166,7 +168,7 @@ def second_order(name, fn, x, u):
     close(f"{name}, second order", inner(v, forward), inner(reverse, u))
 
 
-for name, (fn, placement, shape) in CASES.items():
+for name, (fn, placement, shape) in {"collectives": COLLECTIVES, "operations": OPERATIONS}[sys.argv[2]].items():
     x = random(shape, 0, placement)
     first_order(name, fn, x, random(shape, 1, placement))
     second_order(name, fn, x, random(shape, 1, placement))

@@ -10,6 +10,7 @@ Both are computed by functions of tensors, the solver itself among them. So deri
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -88,10 +89,7 @@ def gmres(
     if restart < 1:
         raise ValueError(errors.message("gmres(): restart", expected="at least 1", found=str(restart)))
 
-    def method(*args: Any) -> Any:
-        return _minimal_residuals(*args, restart)
-
-    return _solve("gmres()", method, A, b, params, (rtol, atol, maxiter), group)
+    return _solve("gmres()", functools.partial(_minimal_residuals, restart), A, b, params, (rtol, atol, maxiter), group)
 
 
 # The methods, on arrays -----------------------------------------------------------------------------------------------
@@ -120,7 +118,7 @@ def _conjugate_gradients(group: Group, A: Apply, b: Array, most: float, maxiter:
 
 
 def _minimal_residuals(
-    group: Group, A: Apply, b: Array, most: float, maxiter: int, restart: int
+    restart: int, group: Group, A: Apply, b: Array, most: float, maxiter: int
 ) -> tuple[Array, float]:
     x, r = np.zeros_like(b), b.copy()
     length = _norm(group, r)
