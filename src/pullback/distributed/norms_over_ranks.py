@@ -12,7 +12,8 @@ from .. import errors
 from ..ops import NAMES
 from ..tensor.tensor import Tensor, need_tensor, wrap
 from . import messages
-from .nn.functional import all_gather, all_reduce
+from .moves import AllGather, AllReduce, move
+from .placements import placed_on
 from .process_group import Group, group_of
 
 
@@ -30,7 +31,8 @@ def _product(what: str, a: Tensor, b: Tensor, group: Group | None) -> Tensor:
     if need_tensor(what, a).shape != need_tensor(what, b).shape:
         shapes = f"{[*a.shape]} and {[*b.shape]}"
         raise RuntimeError(errors.message(what, expected="two tensors of one shape on this rank", found=shapes))
-    return all_reduce((a * b).sum(), group=group)
+    total = (a * b).sum()
+    return move(AllReduce(placed_on(total, group), what), total)
 
 
 def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
@@ -49,7 +51,7 @@ def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
     _need_order("norm(): ord", ord)
     of = NAMES["linalg"]["vector_norm"]
     own = of(need_tensor("norm()", x), ord) if x.numel() else x.abs().sum()
-    return of(NAMES[""]["stack"](all_gather(own, group)), ord)
+    return of(NAMES[""]["stack"](move(AllGather(placed_on(own, group), "norm()"), own)), ord)
 
 
 def _need_order(what: str, order: float) -> None:
