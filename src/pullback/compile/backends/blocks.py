@@ -43,8 +43,8 @@ def build(loop: Loop, threads: int) -> Run:
 
 def _written_out(loop: Loop) -> Run:
     """The steps of a small loop as straight Python code."""
-    space: dict[str, Any] = {"__name__": f"{__name__}.written_out"}  # a frame of this package, whose warnings are muted
-    space |= {"reduced": _reduced, "written": np.copyto, "spread": np.broadcast_to}
+    # The name is of a frame of this package, whose warnings are muted.
+    space: Any = {"__name__": __name__, "reduced": _reduced, "written": np.copyto, "spread": np.broadcast_to}
     lines = []
 
     def shaped(name: str, value: str, shape: tuple[int, ...]) -> None:
@@ -55,27 +55,22 @@ def _written_out(loop: Loop) -> Run:
         shaped(f"x{i}", f"xs[{i}]", tuple(n if v else 1 for n, v in zip(loop.shape, access.varies, strict=True)))
     names: list[str] = []
     for i, step in enumerate(loop.steps):
-        if step.name == "load":
-            names.append(f"x{step.value}")
-            continue
-        names.append(f"v{i}")
+        names.append(f"x{step.value}" if step.name == "load" else f"v{i}")
         if step.name == "const":
             space[f"v{i}"] = np.array(step.value, step.dtype)
-            continue
-        space[f"f{i}"] = _function(step, out=False)
-        lines.append(f"v{i} = f{i}({', '.join(names[a] for a in step.args)})")
+        elif step.name != "load":
+            space[f"f{i}"] = _function(step, out=False)
+            lines.append(f"v{i} = f{i}({', '.join(names[a] for a in step.args)})")
     for k, output in enumerate(loop.outputs):
         value = names[output.step]
         if output.reduce is not None:
             space[f"o{k}"] = output
             value = f"reduced(o{k}, spread({value}, {loop.shape!r}), {output.axes!r})"
-        kept = tuple(n for i, n in enumerate(loop.shape) if output.reduce is None or i not in output.axes)
-        shaped(f"y{k}", f"ys[{k}]", kept)
+        axes = () if output.reduce is None else output.axes
+        shaped(f"y{k}", f"ys[{k}]", tuple(n for i, n in enumerate(loop.shape) if i not in axes))
         lines.append(f"written(y{k}, {value})")
-    body = "".join(f"    {line}\n" for line in lines)
-    exec(compile(f"def run(xs, ys):\n{body}", "<pullback.compile.loop>", "exec"), space)
-    found: Run = space["run"]
-    return found
+    exec(compile("\n    ".join(["def run(xs, ys):", *lines]), "<pullback.compile.loop>", "exec"), space)
+    return space["run"]  # type: ignore[no-any-return]
 
 
 class _Operation(NamedTuple):
