@@ -70,7 +70,7 @@ def _written_out(loop: Loop) -> Run:
         shaped(f"y{k}", f"ys[{k}]", tuple(n for i, n in enumerate(loop.shape) if i not in axes))
         lines.append(f"written(y{k}, {value})")
     exec(compile("\n    ".join(["def run(xs, ys):", *lines]), "<pullback.compile.loop>", "exec"), space)
-    return space["run"]  # type: ignore[no-any-return]
+    return space["run"]
 
 
 class _Operation(NamedTuple):
