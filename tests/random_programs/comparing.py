@@ -85,9 +85,10 @@ def between_libraries(program: Program, ours: Machine | None = None) -> tuple[st
             return between_libraries(program[:number] + program[number + 1 :])
         if ".grad_fn.register" in step.form and _other_node(step, ours, theirs):
             return between_libraries(program[:number] + program[number + 1 :])
-        if mine is None is other and (apart := _other_layout(number, step, ours, theirs)):
+        if mine is None is other and (apart := other_layout(number, step, ours, theirs)):
             if deliberate.layout(step, theirs.layouts[number]):
-                return between_libraries(program[:number] + program[number + 1 :])
+                copied = deliberate.contiguous(step)
+                return between_libraries(program[:number] + ((copied,) if copied else ()) + program[number + 1 :])
             return f"layout of {step.form}", apart
         if "NameError" in (getattr(mine, "kind", ""), getattr(other, "kind", "")):
             return "", ""  # it is no program
@@ -120,7 +121,7 @@ def _constant_apart(refusals: tuple[Refusal | None, ...], machines: tuple[Machin
     return any(deliberate.constant_there(machine, name) for name in (*step.names, *step.results))
 
 
-def _other_layout(number: int, step: Step, ours: Machine, theirs: Machine) -> str:
+def other_layout(number: int, step: Step, ours: Machine, theirs: Machine) -> str:
     """The layouts of a step's results in both libraries, if what it read had the same layouts and they have not."""
     here, there, n = ours.layouts.get(number, []), theirs.layouts.get(number, []), len(step.names)
     return f"{here[n:]}  |  {there[n:]}" if here[:n] == there[:n] and here[n:] != there[n:] else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -146,6 +146,47 @@ def layout(step: Step, layouts: list[Layout | None]) -> bool:
     windows |= any(any(s == 0 and n > 1 for n, s in found) and not _falling(found) for found in read)
     transformed = any(name.startswith("f") for name in step.names)
     return transformed or windows or len(read) > 1 or any(word in step.form for word in _OTHER_LAYOUT)
+
+
+def orderly(step: Step, machine: Machine) -> bool:
+    """Whether the results of a step that has just been done lie without gaps, none of them a view, and each pair of their axes
+    in the order in which an operand has it: an axis of one element, or one that repeats elements, has no order."""
+    for result in (machine.names.get(name) for name in step.results):
+        if not isinstance(result, machine.lib.Tensor):
+            continue
+        shape, steps = tuple(result.shape), result.stride()
+        axes = sorted((i for i in range(len(shape)) if shape[i] > 1), key=lambda i: steps[i])
+        sizes = [shape[i] for i in axes]
+        if result._is_view() or any(steps[i] != int(np.prod(sizes[:n])) for n, i in enumerate(axes)):
+            return False
+        operands = [_orders(t, shape) for t in (machine.names[name] for name in step.names) if hasattr(t, "stride")]
+        for n, inner in enumerate(axes):
+            for outer in axes[n + 1 :]:
+                if {_order(given, inner, outer) for given in operands} - {0} == {-1}:
+                    return False
+    return True
+
+
+def _orders(t: Any, shape: tuple[int, ...]) -> list[int]:
+    """The steps of an operand along the axes of what it is broadcast to, 0 where it has no order; none, if it is not."""
+    if t.ndim > len(shape) or any(n not in (1, m) for n, m in zip(reversed(t.shape), reversed(shape), strict=False)):
+        return []
+    steps = [step if n > 1 else 0 for n, step in zip(t.shape, t.stride(), strict=True)]
+    return [0] * (len(shape) - t.ndim) + steps
+
+
+def _order(steps: list[int], inner: int, outer: int) -> int:
+    """1 if an operand has two axes in this order, -1 if it has them in the other, 0 if it does not say."""
+    if not steps or not steps[inner] or not steps[outer]:
+        return 0
+    return (steps[outer] > steps[inner]) - (steps[outer] < steps[inner])
+
+
+def contiguous(step: Step) -> Step | None:
+    """A step that computes one tensor, with a contiguous copy of it for a result: only its layout is not compared."""
+    if len(step.results) != 1 or writes(step.form) or "contiguous_format" in step.form:
+        return None
+    return replace(step, form=f"({step.form}).clone(memory_format=lib.contiguous_format)")
 
 
 # Where the second derivative of these does not exist, torch's may be NaN, or a NaN may meet its zeros of constants.

@@ -262,6 +262,51 @@ def test_a_wrong_gradient_of_layer_norm_is_not_meant() -> None:
         assert meant.reason_of(shown.what, shown.answers, shown.program) == ""
 
 
+@pytest.mark.torch
+def test_a_second_derivative_of_what_writes_to_its_argument_is_checked() -> None:
+    pytest.importorskip("torch")
+    function = Step("{0}", ("w",), "f", body=(Step("{0}.addcmul_({0}, {0}, value=0.5)", ("t",), "w"),), parameters=("t",))
+    for start in ("1.0", "[1.0, -2.0]"):
+        program = (
+            *written(f"x = lib.tensor({start}, dtype=lib.float64)"),
+            function,
+            Step("lib.func.jacfwd(lib.func.jacfwd({0}))({1})", ("f", "x"), "r"),
+        )
+        with quietly():
+            what, answers = comparing.between_libraries(program)
+            assert what == "values of r"
+            assert meant.reason_of(what, answers, program).startswith("a tensor multiplied by itself in place")
+            inner = pullback.func.jacfwd
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(pullback.func, "jacfwd", lambda *args, inner=inner: _enlarged(inner(*args)))
+                assert not meant.right(meant.Shown(what, answers, program))
+
+
+OPEN_AXES = Step("lib.lerp({0}, {1}, 0.25)", ("v", "w"), "r")
+OPEN = (*written("x = lib.tensor([[-1.5, 1.0], [-0.5, -2.0]], dtype=lib.float64); w = x.t(); v = w.unsqueeze(-1)"), OPEN_AXES)
+SETTLED = (*written("x = lib.tensor([[-1.5, 1.0], [-0.5, -2.0]]); w = x.t(); v = w"), OPEN_AXES)
+
+
+@pytest.mark.torch
+def test_a_layout_is_meant_only_where_operands_leave_it_open_and_ours_is_one_of_theirs() -> None:
+    pytest.importorskip("torch")
+
+    def reason(program: Program, lerp: Any) -> str:
+        with quietly(), pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pullback, "lerp", lerp)
+            what, answers = comparing.between_libraries(program)
+            assert what == "layout of lib.lerp({0}, {1}, 0.25)"
+            return meant.reason_of(what, answers, program)
+
+    lerp = pullback.lerp
+    assert "an order that an operand has" in reason(OPEN, lerp)
+    # with other values, with gaps, in an order that no operand has, and where nothing is open
+    assert reason(OPEN, lambda *args: lerp(*args) * 1.5) == ""
+    assert reason(OPEN, lambda *args: pullback.stack([lerp(*args)] * 2, -1)[..., 0]) == ""
+    assert reason(OPEN, lambda *args: lerp(*args).contiguous()) == ""
+    assert reason(SETTLED, lambda *args: lerp(*args).contiguous()) == ""
+
+
 def test_each_form_that_goes_forward_has_a_definition() -> None:
     goes = r"func\.jvp\(|jacfwd|forward_mode|hessian|linearize"
     forms = [form for form in (*TRANSFORMS, *BATCHED) if re.search(goes, form) and ")[0]" not in form]

@@ -302,6 +302,15 @@ def _in_half(*operands: Tensor) -> Any:
     return dtype if dtype == np.float16 else None
 
 
+def _in_common(input: Tensor, tensor1: Tensor, tensor2: Tensor) -> tuple[Tensor, Tensor]:
+    """Both factors in the dtype of the result, unless their product has it: integers do not overflow in it, and single
+    numbers keep their digits. A factor that need not be converted is saved itself, and not a copy."""
+    common = dtypes.result_type([t._data for t in (input, tensor1, tensor2)])
+    if common.kind in "bV" or dtypes.result_type([tensor1._data, tensor2._data]) == common:
+        return tensor1, tensor2
+    return to(tensor1, common), to(tensor2, common)
+
+
 @composite(
     inplace=True,
     older=True,
@@ -319,9 +328,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     """``input + value * tensor1 * tensor2``, broadcast."""
     if (dtype := _in_half(input, tensor1, tensor2)) is not None:
         return to(addcmul(*(to(t, np.float32) for t in (input, tensor1, tensor2)), value=value), dtype)
-    common = dtypes.result_type([t._data for t in (input, tensor1, tensor2)])
-    if common.kind not in "bV":  # integers are multiplied where the product fits
-        tensor1, tensor2 = (to(t, common) if t._data.dtype.kind in "biu" else t for t in (tensor1, tensor2))
+    tensor1, tensor2 = _in_common(input, tensor1, tensor2)
     product = tensor1 * tensor2
     if product._data.dtype.kind == "b" and input._data.dtype.kind != "b":
         product = to(product, input.dtype)
@@ -358,6 +365,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
         )
     if (dtype := _in_half(input, tensor1, tensor2)) is not None:
         return to(addcdiv(*(to(t, np.float32) for t in (input, tensor1, tensor2)), value=value), dtype)
+    tensor1, tensor2 = _in_common(input, tensor1, tensor2)
     return add(input, tensor1 / tensor2, alpha=value)
 
 
