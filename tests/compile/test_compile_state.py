@@ -559,3 +559,43 @@ def test_a_standard_deviation_is_fused() -> None:
     fn = compiled(lambda x: x.std())
     fn(pullback.tensor([1.0, 2.0, 4.0], requires_grad=True))
     assert "not fused" not in fn.explain()
+
+
+def test_what_is_loaded_on_first_use_is_loaded_before_the_trace(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    package = tmp_path / "package_of_two"
+    package.mkdir()
+    (package / "__init__.py").write_text("scale = 2.0\n")
+    (package / "part.py").write_text("scale = 3.0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(vars(pullback), "nn")
+    monkeypatch.delitem(vars(pullback), "explain", raising=False)
+
+    @pullback.compile(backend="numpy")
+    def f(x: Tensor) -> Any:
+        import package_of_two.part
+
+        assert callable(pullback.explain)
+        return pullback.nn.functional.relu(x) * package_of_two.part.scale
+
+    import package_of_two  # type: ignore[import-not-found]
+
+    assert f(ones() * 2).tolist() == [6.0, 6.0]
+    package_of_two.part.scale = 5.0
+    assert f(ones() * 2).tolist() == [10.0, 10.0]
+    monkeypatch.setattr(pullback.nn.functional, "relu", lambda x: -x)
+    assert f(ones() * 2).tolist() == [-10.0, -10.0]
+
+
+def test_a_name_of_a_module_that_is_set_is_an_error() -> None:
+    def sets(x: Tensor) -> Any:
+        pullback.nn.last = x.shape  # type: ignore[attr-defined]
+        return x * 2
+
+    def binds(x: Tensor) -> Any:
+        pullback.nn.last = copy  # type: ignore[attr-defined]
+        return x * 2
+
+    for f in (sets, binds):
+        with pytest.raises(TraceError, match="last"):
+            pullback.compile(f, backend="numpy")(ones())
+        assert not hasattr(pullback.nn, "last")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import copy
+import dis
 import functools
 import gc
 import operator
@@ -83,6 +84,7 @@ class Environment:
         self._labels: dict[int, str] = {}
         self._in_place: set[int] = set()  # the ids of what was looked at where no copy is made
         self._iterators: list[str] = []  # the labels of those found there
+        self._to_come: set[str] = set()  # modules that code imports, and that were not loaded yet
         self._roots = list(roots)
         for root in self._roots:
             self._scan(root, 0, "self")
@@ -126,6 +128,10 @@ class Environment:
             self._fixed.append((value, name))
         self._scan_fixed()
         self._settle()
+
+    def loaded(self) -> list[types.ModuleType]:
+        """The modules that were loaded since the code that imports them was looked at."""
+        return [module for name in self._to_come if is_a(module := sys.modules.get(name), types.ModuleType)]
 
     def note_caches(self) -> None:
         """Guard the caches of functions, once the function has run: what they keep can be cleared, and made anew."""
@@ -288,9 +294,13 @@ class Environment:
     def _named(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """The globals that code names, and the attributes of modules that it names."""
         names = _names_in(code)
-        modules = [(name, sys.modules[name]) for name in names if name in sys.modules and name not in space]
-        texts = [text for text in code.co_consts if is_a(text, str) and text in sys.modules]
-        modules += [(text, sys.modules[text]) for text in texts]  # it may be asked for by its name
+        imported = _imported(code, space)
+        self._to_come |= {name for name in imported if name not in sys.modules}
+        texts = [text for text in code.co_consts if is_a(text, str)]  # it may be asked for by its name
+        asked = dict.fromkeys(name for name in (*imported, *names, *texts) if name in sys.modules and name not in space)
+        for name in asked:
+            self.guards.add_name(sys.modules, name)
+        modules = [(name, sys.modules[name]) for name in asked]
         for name in names:
             if name in space:
                 value = space[name]
@@ -302,6 +312,7 @@ class Environment:
             elif name in vars(builtins):
                 self._guard_name(space, name, fixed=not self._replaceable)
                 self._guard_name(vars(builtins), name)
+        self.guards.add_absent(space, [n for n in names if n not in space and n not in vars(builtins)])
         self._in_modules(modules, names)
 
     def _in_modules(self, modules: list[tuple[str, Any]], names: list[str]) -> None:
@@ -317,6 +328,9 @@ class Environment:
                 self.guards.add(DECIMAL)
             root = module.__name__.partition(".")[0]
             asked = not (library or root in sys.stdlib_module_names or _ASKING.isdisjoint(names))
+            self._kept.append(vars(module))
+            self._labels.setdefault(id(vars(module)), label)
+            self.guards.add_absent(vars(module), [name for name in names if name not in vars(module)])
             for name in (*names, *(() if library else ("__getattr__",)), *(list(vars(module)) if asked else ())):
                 if name in vars(module):
                     self._guard_name(vars(module), name)
@@ -525,6 +539,22 @@ def _names_in(code: types.CodeType) -> list[str]:
         if is_a(constant, types.CodeType):
             found.update(dict.fromkeys(_names_in(constant)))
     return list(found)
+
+
+def _imported(code: types.CodeType, space: dict[str, Any]) -> list[str]:
+    """The modules that a function, and functions defined in it, import, and what they might import from these."""
+    found: list[str] = []
+    codes = [part for part in _codes_in(code) if dis.opmap["IMPORT_NAME"] in part.co_code[::2]]
+    steps = [step for part in codes for step in dis.get_instructions(part)]
+    for i, step in enumerate(steps):
+        if step.opname != "IMPORT_NAME":
+            continue
+        level, parts = steps[i - 2].argval, steps[i - 1].argval or ()
+        package = str(space.get("__package__") or space.get("__name__")).split(".")
+        path = [*(package[: len(package) - level + 1] if level else ()), *filter(None, step.argval.split("."))]
+        names = [".".join(path[:n]) for n in range(1, len(path) + 1)]
+        found += [*names, *(f"{names[-1]}.{part}" for part in parts if names)]
+    return list(dict.fromkeys(found))
 
 
 def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:

@@ -12,7 +12,7 @@ import pickle
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -312,6 +312,7 @@ class Guards:
         self.holders: list[Any] = []
         self._types: list[Any] = []  # of the holders
         self._names: list[tuple[dict[str, Any], str, Any]] = []  # names in modules, and what they meant
+        self._absent: dict[int, tuple[dict[str, Any], set[str]]] = {}  # and those that modules had not
         self._slow: list[Any] = []  # holders that have to be read as a whole
         self._compared: Any = None
         self.caches: dict[Any, int | None] = {}  # of functions (functools.cache): how often they did not know a result
@@ -331,6 +332,10 @@ class Guards:
         """Guard a name in a module."""
         self._names.append((space, name, space.get(name)))
 
+    def add_absent(self, space: dict[str, Any], names: Iterable[str]) -> None:
+        """Guard that a module has none of these names."""
+        self._absent.setdefault(id(space), (space, set()))[1].update(names)
+
     def note_caches(self) -> None:
         """Guard the caches as they are now."""
         self.caches = {cache: cache.cache_info().misses for cache in self.caches}
@@ -344,6 +349,8 @@ class Guards:
         text = _Comparison(self.drawing)
         for space, name, _ in self._names:
             text.add(f"{text.name(space)}.get({name!r}) is not {text.name(space.get(name))}")
+        for space, _ in self._absent.values():
+            text.add(f"len({text.name(space)}) != {len(space)}")
         for cache, misses in self.caches.items():
             if misses is not None:
                 text.add(f"{text.name(cache)}.cache_info().misses != {misses}")
@@ -381,6 +388,9 @@ class Guards:
         for space, name, value in self._names:
             now = space.get(name)
             if now is not value and not equal(now, value):
+                yield space, name
+        for space, names in self._absent.values():
+            for name in names & space.keys():
                 yield space, name
 
 

@@ -5,12 +5,14 @@ would keep that value in every further call, so setting it is refused. Whatever 
 held before, and put back. Most such values were set in copies, which the trace works on (`closure.py`).
 
 The first use of a `functools.cached_property` is allowed: its value does not depend on the caller. It is computed
-first, uncompiled, and the trace begins again.
+first, uncompiled, and the trace begins again. So it does if a module was imported, which its package then has as an
+attribute, or a name of this library was loaded.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +22,7 @@ import numpy as np
 from ...diagnose.places import formatted
 from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
-from .closure import Consumed, Environment, as_written, is_compiled, names_of
+from .closure import Consumed, Environment, as_written, is_compiled, is_library, names_of
 from .holders import attributes, contents, equal, is_a, is_object, restore
 
 _MISSING = object()
@@ -66,10 +68,24 @@ class _Place:
         new = [name for name in self._contents() if name not in self.before]
         return [(self.owner, n) for n in new if is_a(getattr(kind, n, None), functools.cached_property)]
 
+    def _module(self) -> types.ModuleType | None:
+        """The module whose names it holds."""
+        title = self.holder.get("__name__") if type(self.holder) is dict else None
+        module = sys.modules.get(title) if is_a(title, str) else None
+        return module if is_a(module, types.ModuleType) and vars(module) is self.holder else None
+
+    def loaded(self) -> list[Use]:
+        """The names that a module has now and had not before because it, or a part of it, was loaded."""
+        module = self._module()
+        if module is None:
+            return []
+        new = [(name, value) for name, value in self._contents().items() if name not in self.before]
+        return [(module, name) for name, value in new if _is_loaded(module.__name__, name, value)]
+
     def changes(self) -> Iterator[str]:
         """The names of changed values."""
         now = self._contents()
-        cached = {name for _, name in self.first_uses()}
+        cached = {name for _, name in (*self.first_uses(), *self.loaded())}
         for name in {**self.before, **now}:
             old, new = self.before.get(name, _MISSING), now.get(name, _MISSING)
             if old is not new and name not in cached and not equal(old, new):
@@ -80,7 +96,7 @@ class _Place:
             return str(name)
         if is_a(self.holder, (types.CellType, np.ndarray, set, bytearray, Tensor)) or name == "":
             return self.label
-        attribute = is_object(self.holder) and not is_a(self.holder, (dict, list, tuple))
+        attribute = is_object(self.holder) and not is_a(self.holder, (dict, list, tuple)) or self._module() is not None
         return f"{self.label}.{name}" if attribute or is_a(self.holder, type) else f"{self.label}[{name!r}]"
 
     def put_back(self) -> None:
@@ -92,6 +108,13 @@ class _Place:
             if name not in self.before:
                 self.holder.pop(name, None)
         self.holder.update(self.before)
+
+
+def _is_loaded(module: str, name: str, value: Any) -> bool:
+    """Whether a name of a module is that of one below it; or one of this library's, for a function of its own."""
+    if is_a(value, types.ModuleType):
+        return sys.modules.get(f"{module}.{name}") is value
+    return is_library(module) and is_a(value, types.FunctionType) and is_library(value.__module__)
 
 
 class State:
@@ -160,7 +183,9 @@ class State:
         for _, place in (*found, *uses):
             place.put_back()
         if not found:
-            return FirstUseError([use for use, _ in uses]) if uses else None
+            first = [*(use for use, _ in uses), *(use for place in self._places for use in place.loaded())]
+            first += [(module, "__name__") for module in self._environment.loaded()]
+            return FirstUseError(first) if first else None
         name = found[0][0]
         code = self._code
         line = formatted([(code.co_filename, code.co_firstlineno, code.co_name)]) if code else ""
