@@ -75,6 +75,7 @@ REFUSED_IN_TRANSFORMS: dict[str, str] = {
     r"cat\(\): expected a non-empty list": "the Jacobian of no elements is empty",
     r"does not support vmap over dims of size 0": "the Jacobian of no elements is empty",
     r"index 0 out of range for tensor of size": "the Jacobian of no elements is empty",
+    r"float division by zero": "the Jacobian of no elements is empty",
     r"a leaf Variable that requires grad is being used in an in-place": "transforms write to what comes from outside",
     r"more than one element of the written-to tensor refers": "results do not repeat elements in memory",
     r"can't be cast to the desired output type (Bool|Long|Int|Byte)": "an error within torch's `mse_loss`",

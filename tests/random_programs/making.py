@@ -195,6 +195,8 @@ class Maker:
         if function is None or not self.add(function):
             return None
         form = self.rng.choice(BATCHED if batched else TRANSFORMS)
+        if form.count("jac") > 1 and t.numel() > 40:
+            return None  # of n numbers, one-hot matrices of n ** 4
         if "checkpoint" in form and any(deliberate.writes(step.form) for step in function.body):
             return None
         return Step(form, (function.out, name), self.name())
