@@ -25,7 +25,7 @@ _COMPUTES = ("numpy", "scipy", "pullback")
 """Their functions depend on their arguments, but for random numbers, whose state is compared. This library is named for
 the methods that Python writes for its classes, which are in no file."""
 _RESTORING: set[types.CodeType] = set()
-_ON_THE_WAY = ("_getframe", "getrefcount", "id", "get_ident", "__import__")
+_ON_THE_WAY = ("_getframe", "getrefcount", "id", "hash", "get_ident", "__import__")
 """What Python's library asks for on the way."""
 
 
@@ -193,7 +193,7 @@ class Watch:
             at = at.f_back
         if self._is_ours(at) or self._is_imported(frame):  # it asked on its own account
             return
-        if name in _ON_THE_WAY and at is not frame:
+        if (name in _ON_THE_WAY and at is not frame) or (name == "hash" and frame.f_code.co_name == "__hash__"):
             return
         self.problem = self._error(
             f"compile: {name}() is called, which depends on {why} and not on its arguments alone: it would be called "

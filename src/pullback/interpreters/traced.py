@@ -25,6 +25,7 @@ from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
 from ..tensor.protocol import is_payload
 from ..tensor.tensor import Lifted, Tensor, wrap
+from ..tensor.views import overlaps
 from .functions import recording
 
 if TYPE_CHECKING:
@@ -352,6 +353,11 @@ class Trace(Level):
             raise refused(
                 "a tensor is written to whose bytes are also seen as another dtype",
                 "use the operation without the underscore",
+            )
+        if held is not root and overlaps(held.example):
+            raise refused(
+                "a tensor is written to in part whose elements share memory (unfold(), as_strided(), expand())",
+                "write to the tensor that it is a view of; or clone() it first",
             )
         root.line = formatted(user_place())
         with recording(False):

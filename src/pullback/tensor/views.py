@@ -120,7 +120,7 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
         if data is None:
             return
     flags = data.flags
-    if not (one_value or flags.c_contiguous) and data.size > 1 and _overlaps(data, same):
+    if not (one_value or flags.c_contiguous) and overlaps(data, same):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location. Please clone() the tensor before performing the operation."
@@ -137,8 +137,10 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
         )
 
 
-def _overlaps(a: Any, along_axes: bool) -> bool:
+def overlaps(a: Any, along_axes: bool = False) -> bool:
     """Whether elements of an array overlap in memory. along_axes: only overlap along a whole axis counts."""
+    if a.size < 2:
+        return False
     steps = sorted((abs(s), n) for s, n in zip(a.strides, a.shape, strict=True) if n > 1)
     if along_axes or steps[0][0] == 0:
         return steps[0][0] == 0

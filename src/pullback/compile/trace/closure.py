@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import contextvars
 import copy
 import dis
 import functools
@@ -49,6 +50,7 @@ from .holders import (
     restore,
     same_contents,
 )
+from .outside import is_unseen
 
 _DEEPEST = 24
 
@@ -63,6 +65,8 @@ _FIXED = (
 """What does not change, or whose parts are looked at."""
 _STATES = frozenset(("state", "get_state", "__getstate__", "__reduce__"))
 """Names by which the state of a random number generator is read."""
+_TEXTS = frozenset(("__doc__", "__qualname__", "__annotations__", "get_type_hints", "getdoc"))
+"""Names by which texts about functions and classes are read, which nothing else depends on."""
 _REFERRING = (*_METHODS, types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
 """What refers to something else: methods in C, and what shows the contents of a dict."""
 
@@ -85,6 +89,7 @@ class Environment:
         self._in_place: set[int] = set()  # the ids of what was looked at where no copy is made
         self._iterators: list[str] = []  # the labels of those found there
         self._to_come: set[str] = set()  # modules that code imports, and that were not loaded yet
+        self._texts = Setting("a text of a function or a class", self._read_texts)
         self._roots = list(roots)
         for root in self._roots:
             self._scan(root, 0, "self")
@@ -98,6 +103,8 @@ class Environment:
     def _settle(self) -> None:
         """Have the guards compare what was found."""
         named = self.named()
+        if not named.isdisjoint(_TEXTS):
+            self.guards.add(self._texts)
         if not named.isdisjoint(_STATES):
             self.guards.drawing = True
             if "get_state" in named:
@@ -106,6 +113,14 @@ class Environment:
             if label.rpartition(".")[2].partition("[")[0] in named:
                 raise _of_iterator(label)
         self.guards.settle()
+
+    def _read_texts(self) -> dict[Any, Any]:
+        """Those of the functions and classes found so far."""
+        found = [value for value in self._kept if is_a(value, (types.FunctionType, type))]
+        parts = {(id(v), name): getattr(v, name, None) for v in found for name in ("__doc__", "__qualname__")}
+        return {key: repr(part) for key, part in parts.items()} | {
+            (id(v), ""): repr(vars(v).get("__annotations__", ()) if is_a(v, type) else v.__annotations__) for v in found
+        }
 
     def _scan_fixed(self) -> None:
         self._replaceable = False
@@ -192,6 +207,9 @@ class Environment:
         if not self._replaceable:
             self._in_place.add(id(value))
         self._labels[id(value)] = label
+        if is_unseen(value):
+            self._holds[id(value)] = self._replaceable
+            return self._replaceable
         if is_iterator(value):
             self._holds[id(value)] = self._replaceable
             if not self._replaceable and contents(value) is None:
@@ -212,7 +230,11 @@ class Environment:
         elif is_compiled(value):
             yield label, value.traced_function
         elif is_a(value, functools.partial):
-            yield from ((label, value.func), (label, value.args), (label, value.keywords))
+            self.guards.add(value)
+            yield from ((label, part) for part in (contents(value) or {}).values())
+        elif is_a(value, contextvars.ContextVar):  # no copy of it is made
+            self.guards.add(value)
+            self._fixed.append((value.get(None), label))
         elif is_a(value, (staticmethod, classmethod)):
             yield label, value.__func__
         elif is_a(value, property):
@@ -222,7 +244,7 @@ class Environment:
                 self._fixed.append((attributes(value), label))
             yield from [(f"{label}[{i}]", v) for i, v in enumerate(value)]
         elif is_a(value, types.ModuleType):
-            names = dict.fromkeys(name for code in self.codes for name in _names_in(code))
+            names = dict.fromkeys(name for code in self.codes for name in _asked_in(code))
             self._in_modules([(label, value)], list(names))
         elif value is sys.modules:
             self._in_any_module(label)
@@ -313,7 +335,7 @@ class Environment:
                 self._guard_name(space, name, fixed=not self._replaceable)
                 self._guard_name(vars(builtins), name)
         self.guards.add_absent(space, [n for n in names if n not in space and n not in vars(builtins)])
-        self._in_modules(modules, names)
+        self._in_modules(modules, _asked_in(code))
 
     def _in_modules(self, modules: list[tuple[str, Any]], names: list[str]) -> None:
         """Guard what is named in modules; all that is in one whose names are asked for while the function runs."""
@@ -331,6 +353,8 @@ class Environment:
             self._kept.append(vars(module))
             self._labels.setdefault(id(vars(module)), label)
             self.guards.add_absent(vars(module), [name for name in names if name not in vars(module)])
+            if asked:
+                self.guards.add_all(vars(module))
             for name in (*names, *(() if library else ("__getattr__",)), *(list(vars(module)) if asked else ())):
                 if name in vars(module):
                     self._guard_name(vars(module), name)
@@ -385,6 +409,8 @@ class Environment:
 
         if is_iterator(value):
             return Consumed(self.label(value))
+        if is_unseen(value):
+            return Unseen(self.label(value))
         if is_a(value, types.FunctionType):
             return self._function_again(value, again)
         if is_a(value, types.MethodType):
@@ -392,7 +418,9 @@ class Environment:
         if is_compiled(value):
             return again(value.traced_function)
         if is_a(value, functools.partial):
-            return functools.partial(again(value.func), *again(value.args), **again(value.keywords))
+            found = functools.partial(again(value.func), *again(value.args), **again(value.keywords))
+            found.__dict__.update({name: again(part) for name, part in value.__dict__.items()})
+            return found
         if is_a(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(again, value))
         if is_a(value, (tuple, frozenset)):
@@ -502,6 +530,25 @@ class Consumed:
         raise _of_iterator(self._label)
 
 
+class Unseen:
+    """Stands for a function of a module in C that is not known, or a pointer, while a function is traced."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
+        raise refused(
+            f"{self._label or 'a function in C'} is used, a function in C or a pointer: what it gives depends on "
+            "something that is not known",
+            "use it in the forward of a Function, which a program calls as it is; or outside, and pass what it gives",
+        )
+
+    __call__ = __getitem__ = __setitem__ = __bool__ = _refuse
+
+    def __getattr__(self, name: str) -> Any:
+        return self._refuse()
+
+
 def _of_iterator(label: str) -> TraceError:
     return refused(
         f"{label or 'an iterator from outside'} is an iterator: what it gives next would be the same in every call",
@@ -539,6 +586,16 @@ def _names_in(code: types.CodeType) -> list[str]:
         if is_a(constant, types.CodeType):
             found.update(dict.fromkeys(_names_in(constant)))
     return list(found)
+
+
+def _asked_in(code: types.CodeType) -> list[str]:
+    """The names by which a function, and functions defined in it, may ask a module for something."""
+    names = _names_in(code)
+    if _ASKING.isdisjoint(names):
+        return names
+    constants = [c for part in _codes_in(code) for c in part.co_consts]
+    texts = [text for c in constants for text in (c if is_a(c, tuple) else (c,)) if is_a(text, str)]
+    return list(dict.fromkeys([*names, *(text for text in texts if text.isidentifier())]))
 
 
 def _imported(code: types.CodeType, space: dict[str, Any]) -> list[str]:

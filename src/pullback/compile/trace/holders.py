@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import abc
 import collections
+import contextvars
+import functools
 import pickle
 import sys
 import threading
@@ -98,11 +100,17 @@ def contents(holder: Any) -> dict[Any, Any] | None:
         return {name: getattr(holder, name) for name in OF_FUNCTIONS}
     if is_a(holder, threading.local):
         return dict(attributes(holder) or {})
+    if is_a(holder, functools.partial):
+        return {"func": holder.func, "args": holder.args, "keywords": holder.keywords, **(attributes(holder) or {})}
+    if is_a(holder, contextvars.ContextVar):
+        return {"": holder.get(None)}
+    if is_a(holder, BaseException):
+        return {"args": holder.args, **(attributes(holder) or {})}
     if is_a(holder, Setting):
         found: dict[Any, Any] = holder.read()
         return found
     if is_logger(holder):
-        parts = [holder.propagate, *map(id, holder.handlers), *map(id, holder.filters)]
+        parts = [holder.level, holder.propagate, *map(id, holder.handlers), *map(id, holder.filters)]
         return {"": repr((holder.getEffectiveLevel(), holder.disabled, holder.manager.disable, parts))}
     if type(holder).__module__ == "decimal" and hasattr(type(holder), "prec"):
         return _of_context(holder)
@@ -182,6 +190,12 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
     elif is_a(holder, types.FunctionType):
         for name, value in before.items():
             setattr(holder, name, value)
+    elif is_a(holder, functools.partial):
+        func, args, keywords = (before[name] for name in ("func", "args", "keywords"))
+        more = {name: value for name, value in before.items() if name not in ("func", "args", "keywords")}
+        holder.__setstate__((func, args, keywords, more))
+    elif is_a(holder, contextvars.ContextVar):
+        holder.set(before[""])
     elif module_of(holder) == "decimal":
         *held, traps = before.values()
         holder.__init__(*held, None, [signal for signal in holder.traps if signal.__name__ in traps.split()])
@@ -199,6 +213,8 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
 def _set(holder: Any, name: str, value: Any) -> None:
     if is_a(holder, type):
         type.__setattr__(holder, name, value)
+    elif is_a(holder, BaseException) and name == "args":
+        holder.args = value
     elif name in dict(_slots(holder)):
         object.__setattr__(holder, name, value)
     else:
@@ -313,6 +329,7 @@ class Guards:
         self._types: list[Any] = []  # of the holders
         self._names: list[tuple[dict[str, Any], str, Any]] = []  # names in modules, and what they meant
         self._absent: dict[int, tuple[dict[str, Any], set[str]]] = {}  # and those that modules had not
+        self._all: dict[int, tuple[dict[str, Any], frozenset[str]]] = {}  # or all that they had
         self._slow: list[Any] = []  # holders that have to be read as a whole
         self._compared: Any = None
         self.caches: dict[Any, int | None] = {}  # of functions (functools.cache): how often they did not know a result
@@ -336,6 +353,10 @@ class Guards:
         """Guard that a module has none of these names."""
         self._absent.setdefault(id(space), (space, set()))[1].update(names)
 
+    def add_all(self, space: dict[str, Any]) -> None:
+        """Guard that a module has no further names."""
+        self._all.setdefault(id(space), (space, frozenset(space)))
+
     def note_caches(self) -> None:
         """Guard the caches as they are now."""
         self.caches = {cache: cache.cache_info().misses for cache in self.caches}
@@ -349,7 +370,7 @@ class Guards:
         text = _Comparison(self.drawing)
         for space, name, _ in self._names:
             text.add(f"{text.name(space)}.get({name!r}) is not {text.name(space.get(name))}")
-        for space, _ in self._absent.values():
+        for space, _ in {**self._absent, **self._all}.values():
             text.add(f"len({text.name(space)}) != {len(space)}")
         for cache, misses in self.caches.items():
             if misses is not None:
@@ -391,6 +412,9 @@ class Guards:
                 yield space, name
         for space, names in self._absent.values():
             for name in names & space.keys():
+                yield space, name
+        for space, known in self._all.values():
+            for name in space.keys() - known:
                 yield space, name
 
 
@@ -450,8 +474,13 @@ class _Comparison:
             self._keyed(at, dict(enumerate(holder)), len(holder))
         elif is_a(holder, types.FunctionType):
             self.add(*(f"{at}.{name} is not {self.name(getattr(holder, name))}" for name in OF_FUNCTIONS))
+        elif type(holder) is functools.partial and not vars(holder):
+            parts = (f"{at}.{name} is not {self.name(part)}" for name, part in before.items())
+            self.add(*parts, f"{at}.__dict__")
+        elif is_a(holder, functools.partial):
+            return False
         elif (
-            is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor, np.ndarray))
+            is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor, np.ndarray, contextvars.ContextVar, BaseException))
             or is_logger(holder)
             or holds_bytes(holder)
         ):

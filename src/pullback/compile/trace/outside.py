@@ -17,7 +17,7 @@ from ...diagnose.watch import is_python
 _KNOWN = frozenset(
     "builtins math cmath numpy scipy operator itertools functools collections re sre string struct copy types typing "
     "enum weakref abc decimal fractions numbers datetime json bisect heapq array contextlib dataclasses inspect ast "
-    "warnings sys threading thread tokenize codecs imp unicodedata binascii zlib hashlib md5 sha1 sha2 blake2 "
+    "warnings sys contextvars threading thread tokenize codecs imp unicodedata binascii zlib hashlib md5 sha1 sha2 blake2 "
     "statistics pickle suggestions symtable opcode stat genericpath posixpath posix".split()
 )
 """Modules in C, or with a part in C, whose functions depend on nothing else than their arguments."""
@@ -27,7 +27,8 @@ _REFUSED = {
     **dict.fromkeys((("datetime", "now"), ("datetime", "utcnow"), ("datetime", "today")), "the time"),
     **dict.fromkeys((("posix", "urandom"), ("posix", "getrandom")), "random numbers"),
     ("functools", "cache_info"): "earlier calls",
-    ("builtins", "id"): "where an object lies in memory",
+    **dict.fromkeys((("builtins", "id"), ("builtins", "hash")), "where an object lies in memory"),
+    **dict.fromkeys((("contextvars", "set"), ("contextvars", "reset")), "the context"),
     **dict.fromkeys([("thread", name) for name in ("locked", "get_ident", "get_native_id", "_count")], "other threads"),
     **dict.fromkeys([("sys", f"get{name}") for name in (
         "recursionlimit", "switchinterval", "_int_max_str_digits", "refcount", "allocatedblocks"
@@ -41,7 +42,8 @@ _PURE = frozenset(("fspath", "_path_normpath", "_path_splitroot", "_path_splitro
 """Functions of the operating system that depend on their arguments alone."""
 _SETTINGS = frozenset(
     "geterr get_printoptions initial_seed get_num_threads is_anomaly_enabled is_anomaly_check_nan_enabled load "
-    "getlocale current_thread active_count main_thread enumerate".split()
+    "getlocale current_thread active_count main_thread enumerate array2string array_repr array_str "
+    "_array_repr_implementation _array_str_implementation".split()
 )
 """Functions in Python that give what is set elsewhere: of NumPy, this library, and `threading`."""
 _OF_CALLERS = frozenset("inspect.currentframe inspect.stack traceback.extract_stack traceback.format_stack".split())
@@ -66,6 +68,8 @@ def setting_of(frame: types.FrameType) -> str:
             return "what has been imported"  # a name that stands in the code was looked at
     function: Any = frame.f_globals.get(name) if name in _SETTINGS else None
     known = function is not None and getattr(inspect.unwrap(function), "__code__", None) is frame.f_code
+    if known and module.startswith("numpy") and "array" in name:
+        return "how NumPy is told to print arrays"
     return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading", "locale") else ""
 
 
@@ -78,6 +82,20 @@ def _of_module(root: str, name: str) -> str:
     if why is None and root not in _KNOWN:
         why = _REASONS.get(root, "something that is not known")
     return why or ""
+
+
+def is_unseen(value: Any) -> bool:
+    """Whether nobody sees what is done with an object, and what it gives is not known: a function of ``ctypes``, or of
+    a class in C of another module that is not known; or a pointer of ``ctypes``."""
+    kind = type(value)
+    if any(base.__module__ == "_ctypes" and base.__name__.endswith(("FuncPtr", "Pointer")) for base in kind.__mro__):
+        return True
+    if issubclass(kind, type) or not callable(value):
+        return False
+    base = next(base for base in kind.__mro__ if "__call__" in vars(base))
+    roots = [str(getattr(part, "__module__", "")).partition(".")[0].strip("_") for part in (base, value)]
+    known = roots[0] in _KNOWN or "pullback" in roots or not {"numpy", "scipy"}.isdisjoint(roots)
+    return not known and isinstance(vars(base)["__call__"], types.WrapperDescriptorType)
 
 
 def depends_on(function: Any) -> str:
