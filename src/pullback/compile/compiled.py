@@ -387,7 +387,9 @@ def _called(
     result = None
     try:
         with watch:
-            result = read(fn(*args, **kwargs), watch)
+            given = fn(*args, **kwargs)
+            result = read(given, watch)
+            environment.refuse_made(given)
     except Exception as error:
         first = state.first_use_in(error)
         if first is None:

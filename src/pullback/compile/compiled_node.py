@@ -6,7 +6,7 @@ derivative, the original function runs again and is differentiated twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..autograd.api import grad
@@ -47,8 +47,13 @@ class CompiledNode(Node):
         """Refuse if the saved values were freed, or written to since."""
         if self.saved is FREED:
             raise second_backward(self)
-        self.refuse_replaced(range(len(self._arrays)) if all_tensors else self.entry.read)
-        if self._writes == WRITES.n or type(self._tensors) is PackedTuple:
+        arrays, tensors = self._arrays, self._tensors
+        if type(tensors) is PackedTuple:
+            return
+        for i in range(len(arrays)) if all_tensors else self.entry.read_arguments:
+            if tensors[i]._data is not arrays[i]:  # some of what is needed was computed from the former memory
+                raise replaced_since(self, self.entry.environment.label(tensors[i]) or f"argument {i}")
+        if self._writes == WRITES.n:
             return
         for i, t in enumerate(self._tensors):
             if t._version_of is None or not (all_tensors or i in self.entry.read):
@@ -56,13 +61,6 @@ class CompiledNode(Node):
             expected = 0 if self._versions is None else self._versions[i]
             if t._version_of.n != expected:
                 raise written_since(self, t, expected)
-
-    def refuse_replaced(self, numbers: Iterable[int]) -> None:
-        """Refuse if tensors have other memory now: some of what is needed was computed from the former."""
-        arrays, tensors = self._arrays, self._tensors
-        for i in numbers if type(tensors) is not PackedTuple else ():
-            if i < len(arrays) and tensors[i]._data is not arrays[i]:
-                raise replaced_since(self, self.entry.environment.label(tensors[i]) or f"argument {i}")
 
     @property
     def saved_tensors(self) -> tuple[Tensor, ...]:
@@ -83,10 +81,12 @@ class CompiledNode(Node):
         tensors = self._unpacked()
         given = g if self._outputs > 1 else [g]
         wanted = tuple(e is not None and (needed is None or e[0] in needed) for e in self._edges)
-        if self.entry.traced.users:
-            self.entry.refuse_changes()
-        all_wanted = needed is None or all(e is None or e[0] in needed for e in self._edges)
-        again = self.entry.traced.problem or self.entry.asks(taped, all_wanted)
+        again = False
+        if not self.entry.plain:
+            if self.entry.traced.users:
+                self.entry.refuse_changes()
+            all_wanted = needed is None or all(e is None or e[0] in needed for e in self._edges)
+            again = bool(self.entry.traced.problem) or self.entry.asks(taped, all_wanted)
         if again or (taped and any(isinstance(t, Lifted) for t in given)):
             made = self._by_operations(tensors, given, wanted, thread.modes.grad_enabled and taped)
             return made if taped else [None if t is None else t._data for t in made]

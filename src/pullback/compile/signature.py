@@ -41,7 +41,7 @@ class Entry:
     tensors: the tensors that are read besides the arguments, by reference: first those found from the function
     (`reached` counts them and the arguments), then others met during the trace. tracked: the numbers of the results
     that require grad. read: the numbers of the tensors that backward reads, counted through all tensors and then
-    through the saved results (`saved_results`).
+    through the saved results (`saved_results`). plain: whether backward always runs the plan, and no code of the user's.
     """
 
     def __init__(
@@ -64,6 +64,7 @@ class Entry:
         self.traced = traced = trace(call, [t._data for t in inputs], self._known, recorded)
         environment.note_caches()
         self.arguments = traced.arguments
+        self.plain = not (traced.problem or traced.users)
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
         self._layouts = self._found_layouts(inputs) if traced.layouts else None
@@ -147,7 +148,8 @@ class Entry:
         saved = self.saving.saved if self.saving is not None else ()
         n = len(self.arguments)
         self.frees = bool(saved)  # whether a backward frees values that the node holds
-        self.read = {self._number[v] for v in saved if v in self._number} | set(range(n, n + len(self._held)))
+        self.read_arguments = sorted({self._number[v] for v in saved if v in self._number})
+        self.read = {*self.read_arguments, *range(n, n + len(self._held))}
 
     def _plan(
         self,

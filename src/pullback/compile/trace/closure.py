@@ -24,7 +24,7 @@ import types
 import warnings
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from threading import Event, local
 from typing import Any
 
@@ -32,6 +32,7 @@ import numpy as np
 
 from ...diagnose.watch import is_python
 from ...interpreters.traced import TraceError, refused
+from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor
 from .holders import (
     CONTAINERS,
@@ -53,6 +54,7 @@ from .holders import (
 from .outside import is_unseen
 
 _DEEPEST = 24
+_by_identity: Any = object.__eq__
 
 _ASKING = frozenset(("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "getmembers"))
 """Names by which attributes are asked for that the code does not name."""
@@ -81,6 +83,7 @@ class Environment:
         self.spaces: list[tuple[dict[str, Any], list[str]]] = []  # the names that code looked at later has, and where
         self._names: set[tuple[int, str]] = set()  # guarded, by the id of their module's dict
         self._read_in_place: set[tuple[int, str]] = set()  # those that no copy is made of
+        self._read_whole: set[int] = set()  # and modules, all of whose names may be asked for, by the id of their dict
         self._fixed: list[tuple[Any, str]] = []  # no copy of what is in classes and modules is made
         self._replaceable = True
         self._holds: dict[int, bool] = {}  # by id: whether what a trace replaces can be reached from it
@@ -166,8 +169,7 @@ class Environment:
         """What an object of a module in C from outside keeps, in words; "" if it is none, or cannot change."""
         if id(value) not in self._holds or is_a(value, _FIXED) or contents(value) is not None:
             return ""
-        by_identity: Any = object.__eq__
-        return f"what a {type(value).__name__} keeps" if type(value).__eq__ is by_identity else ""
+        return f"what a {type(value).__name__} keeps" if type(value).__eq__ is _by_identity else ""
 
     def is_read_in_place(self, value: Any) -> bool:
         """Whether it is found in a class or a module, where a trace puts nothing in place of it."""
@@ -197,7 +199,7 @@ class Environment:
             self.guards.add(DECIMAL)
         elif is_logger(value):
             self.guards.add(value)
-        if _is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_private(value):
+        if _is_plain(value) or id(value) in self._holds or depth > _DEEPEST or is_private(value):
             return self._holds.get(id(value), False)
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
@@ -278,7 +280,7 @@ class Environment:
             if is_a(value, defaultdict):
                 yield label, value.default_factory
             kinds = (value, type(value)) if is_a(value, type) else (type(value),)
-            bases = [base for kind in kinds for base in kind.__mro__ if not _is_private(base)]
+            bases = [base for kind in kinds for base in kind.__mro__ if not is_private(base)]
             self._fixed += [(base, base.__name__) for base in bases]
 
     def _parts_of_function(self, fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -334,7 +336,7 @@ class Environment:
             elif name in vars(builtins):
                 self._guard_name(space, name, fixed=not self._replaceable)
                 self._guard_name(vars(builtins), name)
-        self.guards.add_absent(space, [n for n in names if n not in space and n not in vars(builtins)])
+        self._guard_absent(space, [n for n in names if n not in space and n not in vars(builtins)])
         self._in_modules(modules, _asked_in(code))
 
     def _in_modules(self, modules: list[tuple[str, Any]], names: list[str]) -> None:
@@ -352,9 +354,9 @@ class Environment:
             asked = not (library or root in sys.stdlib_module_names or _ASKING.isdisjoint(names))
             self._kept.append(vars(module))
             self._labels.setdefault(id(vars(module)), label)
-            self.guards.add_absent(vars(module), [name for name in names if name not in vars(module)])
+            self._guard_absent(vars(module), [name for name in names if name not in vars(module)])
             if asked:
-                self.guards.add_all(vars(module))
+                self._guard_absent(vars(module), None)
             for name in (*names, *(() if library else ("__getattr__",)), *(list(vars(module)) if asked else ())):
                 if name in vars(module):
                     self._guard_name(vars(module), name)
@@ -373,6 +375,15 @@ class Environment:
                 self._guard_name(vars(module), name)
                 if not is_a(vars(module)[name], types.ModuleType):
                     self._fixed.append((vars(module)[name], f"{label}[{place!r}].{name}"))
+
+    def _guard_absent(self, space: dict[str, Any], names: list[str] | None) -> None:
+        """Guard that a module has none of these names; or no more than it has, where there are none."""
+        self._read_in_place.update((id(space), name) for name in names or ())
+        if names is None:
+            self._read_whole.add(id(space))
+            self.guards.add_all(space)
+        else:
+            self.guards.add_absent(space, names)
 
     def _guard_name(self, space: dict[str, Any], name: str, fixed: bool = True) -> None:
         """fixed: whether a copy of the function that names it would read it here as well."""
@@ -418,7 +429,8 @@ class Environment:
         if is_compiled(value):
             return again(value.traced_function)
         if is_a(value, functools.partial):
-            found = functools.partial(again(value.func), *again(value.args), **again(value.keywords))
+            func, args, keywords, *_ = ((self.guards.before.get(id(value)) if frozen else None) or contents(value)).values()
+            found = functools.partial(again(func), *again(args), **again(keywords))
             found.__dict__.update({name: again(part) for name, part in value.__dict__.items()})
             return found
         if is_a(value, tuple) and hasattr(value, "_fields"):
@@ -493,13 +505,30 @@ class Environment:
         restore(made, held)
         return made
 
+    def refuse_made(self, result: Any) -> None:
+        """Raise if a part of a result is an object that the function made and that can change."""
+        for part in leaves(result):
+            if is_a(part, (Tensor, types.FunctionType, type, types.ModuleType)) or contents(part) is None:
+                continue
+            fixed = is_library(module_of(part)) and not is_a(part, (*CONTAINERS, bytearray, np.ndarray))  # a dtype, say
+            fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
+            if not fixed and id(part) not in self._holds:
+                raise TraceError(
+                    f"compile: the function returns a {type(part).__name__} that it made: every call would give the same "
+                    "one, which can change.\n  What to do: return tensors, numbers and text, or dicts, lists and tuples "
+                    f"of them, and make the {type(part).__name__} outside."
+                )
+
     def changed_for_good(self) -> str:
         """The name of something that has changed and that no copy can be made of; "" if there is nothing."""
         for holder in self.guards.changed():
-            fixed = is_a(holder, (type, Setting, local, functools._lru_cache_wrapper)) or is_logger(holder)
+            fixed = is_logger(holder) or is_a(
+                holder, (type, Setting, local, functools._lru_cache_wrapper, contextvars.ContextVar)
+            )
             if fixed or id(holder) in self._in_place:
                 return self._named_so(holder)
-        return next((name for space, name in self.guards.renamed() if (id(space), name) in self._read_in_place), "")
+        in_place, whole = self._read_in_place, self._read_whole
+        return next((n for s, n in self.guards.renamed() if (id(s), n) in in_place or id(s) in whole), "")
 
     def changed(self) -> str:
         """The name of something that has changed; "" if there is nothing."""
@@ -646,7 +675,7 @@ _NOT_READ = (
 library's own objects are read as arguments of the functions that use them."""
 
 
-def _is_private(value: Any) -> bool:
+def is_private(value: Any) -> bool:
     """Whether it is not looked into: classes of libraries and of Python, loggers and locks."""
     if is_a(value, type):
         root = str(value.__module__).partition(".")[0]

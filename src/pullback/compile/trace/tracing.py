@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import functools
+import gc
 import sys
 import types
 import weakref
@@ -21,7 +21,7 @@ from ...table.levels import inner
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from .closure import is_iterator
+from .closure import is_iterator, is_private
 from .holders import PLAIN, content, contents, is_a
 from .lower import Lowered
 from .program import Value
@@ -316,10 +316,13 @@ def _refuse_hidden(result: Any) -> None:
             stack += [*map(content, part.__closure__ or ()), *(part.__defaults__ or ())]
         elif is_a(part, types.MethodType):
             stack.append(part.__self__)
-        elif is_a(part, functools.partial):
-            stack += [part.func, part.args, part.keywords]
-        elif not is_a(part, (Tensor, type)):
-            stack += (contents(part) or {}).values()
+        elif is_a(part, weakref.ref):
+            stack.append(part())
+        elif is_a(part, types.ModuleType):
+            stack += vars(part).values() if sys.modules.get(part.__name__) is not part else ()
+        elif not is_a(part, (Tensor, types.CodeType, types.BuiltinFunctionType)) and not is_private(part):
+            held = contents(part)
+            stack += gc.get_referents(part) if held is None else held.values()
 
 
 def _refuse_attributes(tensors: Sequence[Tensor]) -> None:
