@@ -187,13 +187,19 @@ REASONS: dict[str, Reason] = {
         and d.does("addcmul")
         and d.does("lib.uint8")
     ),
-    "a transformed function that returns a tensor from outside, converted to its own dtype: a hook on it is called": (
+    "a transformed function that returns a tensor from outside, which needs no conversion: a hook on it is called": (
         lambda d: (
             (d.only_pullback_refuses("NumPy cannot have the values of a tensor inside") or d.what == "hooks")
             and d.transforms
             and d.does(".register_hook(")
-            and d.inside(".double()", ".float()", ".to(")
+            and returns_from_outside(d)
         )
+    ),
+    "a tangent that is zero: torch has none of what a comparison wrote": lambda d: (
+        d.does("forward_mode(")
+        and d.only_torch_refuses("'NoneType' object has no attribute")
+        and d.inside("eq_(", "ne_(", "lt_(", "le_(", "gt_(", "ge_(")
+        and all(not value_of(t)[1].any() for t in refused_results(d))
     ),
     "`t[...]` and `t % s` under `no_grad` are constants, and so are their tangents: torch's is that of `t`": lambda d: (
         d.forward
@@ -211,8 +217,8 @@ REASONS: dict[str, Reason] = {
     "within transforms, a view made under `no_grad` may be looked at after a write to its base": lambda d: (
         d.transforms and d.only_torch_refuses("A view was created in no_grad mode and its base or another view")
     ),
-    "a gradient that nobody asks for is not computed: torch's rule of `cat` shows it to hooks": lambda d: (
-        d.what == "hooks" and d.does("cat(", "hstack(") and d.does("grad_fn.register_hook")
+    "a gradient that nobody asks for is not computed: torch's rules of `cat` and `stack` show it to hooks": lambda d: (
+        d.what == "hooks" and d.does("cat(", "stack(") and d.does("grad_fn.register_hook") and seen_in_part(d)
     ),
     "`baddbmm` has the shape of the product, within `vmap` as outside": lambda d: (
         d.transforms and d.only_pullback_refuses("expected input to be broadcast to the shape of the product")
@@ -265,8 +271,8 @@ REASONS: dict[str, Reason] = {
             and not re.search(r"[1-9]", d.theirs.partition(", ")[2])
         )
     ),
-    "of a number that is zero but for rounding, either sign may be right": lambda d: (
-        d.does("> 0, ") and d.what.startswith("values of") and zero_but_for_rounding(d)
+    "of a number that is zero but for rounding, either sign may be right; of a multiple, either remainder": lambda d: (
+        d.does(*_STEEP) and d.what.startswith("values of") and zero_but_for_rounding(d)
     ),
     "within `vmap`, tensors without axes cannot be concatenated: torch says so of an axis of the batch": lambda d: (
         d.does("vmap(")
@@ -310,8 +316,8 @@ REASONS: dict[str, Reason] = {
     "a write to memory that repeats elements, or to a part of it, is refused in transforms": lambda d: (
         d.transforms and d.only_pullback_refuses("more than one element of the written-to tensor")
     ),
-    "a write to windows that share elements is refused: torch lets `clamp_` of integers pass": lambda d: (
-        d.does("clamp_(") and d.only_pullback_refuses("more than one element of the written-to tensor")
+    "a write to what shares elements is refused: torch lets `clamp_` of integers, `tril_` and `triu_` pass": lambda d: (
+        d.does("clamp_(", "tril_(", "triu_(") and d.only_pullback_refuses("more than one element of the written-to tensor")
     ),
     "within `linearize`, a tensor from outside is not written to, as in other transforms": lambda d: (
         d.does("linearize(") and d.only_pullback_refuses("inplace arithmetic is not possible on a tensor from outside")
@@ -451,35 +457,40 @@ def settled(d: Shown) -> bool:
 def constant_here(d: Shown) -> bool:
     """Whether tensors require grad in PyTorch alone, and its gradient of each of these is zero."""
     comparing = importlib.import_module("tests.random_programs.comparing")
-    ours, theirs = machines = [Machine(pullback), Machine(importlib.import_module("torch"))]
-    for number, step in enumerate(d.program):
-        for machine in machines:
-            machine.do(number, step)
+    ours, theirs = _both(d)
     return bool(comparing._constants(ours, theirs)) and not comparing._constants(theirs, ours)
 
 
+_STEEP = ("> 0, ", "% 1.5")
+_SNAPPED = "(lambda r: lib.where((r - 1.5 * (r / 1.5).round()).abs() < 1e-9, 1.5 * (r / 1.5).round(), r))"
+
+
 def zero_but_for_rounding(d: Shown) -> bool:
-    """Whether what is compared with zero vanishes in part, in double precision, and the program shows nothing if these
-    numbers are zero: those of a tensor, or those that a function is called with."""
+    """Whether some of what is compared with zero, or divided by 1.5, is a multiple of that but for rounding, and the
+    program shows nothing, in double precision, if it is one: a tensor, or what a function is called with."""
     comparing = importlib.import_module("tests.random_programs.comparing")
     program = in_double(d.program)
-    functions = {step.out for step in program if step.is_function and any("> 0, " in form for form in forms_of(step.body))}
+    steep = {step.out for step in program if step.is_function and any(w in f for f in forms_of(step.body) for w in _STEEP)}
     compared = {
         name
         for step in program
         for name in step.names
-        if not step.is_function and ("> 0, " in step.form or not functions.isdisjoint(step.names))
+        if not step.is_function and (any(word in step.form for word in _STEEP) or not steep.isdisjoint(step.names))
     }
-    exact = "(lambda r: lib.where(r.abs() < 1e-9, lib.zeros_like(r), r) if r.dtype.is_floating_point else r)"
-    rounded = tuple(replace(step, form=f"{exact}({step.form})") if step.out in compared and not step.is_function else step
-                    for step in program)
     machine = Machine(pullback)
     for number, step in enumerate(program):
         machine.do(number, step)
-    tensors = [value_of(machine.names[name])[1] for name in compared if name in machine.tensors()]
-    small = any(((abs(values) < 1e-9) & (values != 0)).any() for values in tensors)
-    tiny = small or any((values == 0).any() for values in tensors)  # in torch it may be the other way round
-    return tiny and not comparing.between_libraries(rounded)[0]
+    found = {name: value_of(machine.names[name])[1] for name in compared if name in machine.tensors()}
+    near = {
+        name
+        for name, values in found.items()
+        if values.dtype.kind == "f" and (abs(values - 1.5 * (values / 1.5).round()) < 1e-9).any()
+    }
+    snapped = tuple(
+        replace(step, form=f"{_SNAPPED}({step.form})") if step.out in near and not step.is_function else step
+        for step in program
+    )
+    return snapped != program and not comparing.between_libraries(snapped)[0]
 
 
 def nothing_of_copies(d: Shown, *words: str) -> bool:
@@ -499,14 +510,49 @@ def nothing_of_copies(d: Shown, *words: str) -> bool:
     return program != d.program and not comparing.between_libraries(program)[0]
 
 
+def _both(d: Shown) -> tuple[Machine, Machine]:
+    """The program in both libraries."""
+    machines = Machine(pullback), Machine(importlib.import_module("torch"))
+    for number, step in enumerate(d.program):
+        for machine in machines:
+            machine.do(number, step)
+    return machines
+
+
+def refused_results(d: Shown) -> list[Any]:
+    """What the steps that torch refuses give in pullback."""
+    ours, theirs = _both(d)
+    return [ours.names[name] for number in theirs.refusals for name in d.program[number].results]
+
+
+def seen_in_part(d: Shown) -> bool:
+    """Whether each call of a hook is given, of what torch gives it, a part, in the same order."""
+    ours, theirs = (machine.log for machine in _both(d))
+    if len(ours) != len(theirs):
+        return False
+    for here, there in zip(ours, theirs, strict=True):
+        rest = iter(there)
+        if not all(any(same(g, other, coarsest(d.program)) for other in rest) for g in here):
+            return False
+    return True
+
+
+def returns_from_outside(d: Shown) -> bool:
+    """Whether a function of the program gives one of its tensors that is not its argument."""
+    machine = _both(d)[0]
+    tensors = list(machine.tensors().values())
+    functions = [machine.names[step.out] for step in d.program if step.is_function]
+    given = [t.detach().clone() for t in tensors]
+    found = [attempt(lambda f=f, t=t: f(t)) for f in functions for t in given]
+    return any(result is t for result in found for t in tensors)
+
+
 def written_before_the_error(d: Shown) -> bool:
     """Whether both libraries refuse a step, torch because it writes to one of several; without it nothing differs."""
     comparing = importlib.import_module("tests.random_programs.comparing")
-    ours, theirs = Machine(pullback), Machine(importlib.import_module("torch"))
-    for number, step in enumerate(d.program):
-        for machine in (ours, theirs):
-            machine.do(number, step)
-        if number in ours.refusals and "output of a function that ret" in str(theirs.refusals.get(number)):
+    ours, theirs = _both(d)
+    for number in ours.refusals:
+        if "output of a function that ret" in str(theirs.refusals.get(number)):
             return not comparing.between_libraries(d.program[:number] + d.program[number + 1 :])[0]
     return False
 

@@ -39,7 +39,8 @@ def _safe_root_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     zero = np.equal(plain(size), 0)
     g = insert_axes(g, axes, shape, keepdim)
     kind = plain(size).dtype
-    if kind == np.float16 or somewhere(np.less(plain(size), np.finfo(kind).tiny)):  # g / size would overflow
+    range_of = np.float32 if kind.kind == "V" else kind  # bfloat16 has the exponents of float32
+    if kind == np.float16 or somewhere(np.less(plain(size), np.finfo(range_of).tiny)):  # g / size would overflow
         return np.multiply(np.where(zero, 0, g), np.true_divide(input, np.where(zero, 1, size)))
     scale = np.true_divide(g, np.where(zero, 1, size))
     return np.multiply(np.where(zero, 0, scale), input)
