@@ -150,8 +150,8 @@ def layout(step: Step, layouts: list[Layout | None]) -> bool:
 
 
 def orderly(step: Step, machine: Machine) -> bool:
-    """Whether the results of a step that has just been done lie without gaps, none of them a view, and each pair of their axes
-    in the order in which an operand has it: an axis of one element, or one that repeats elements, has no order."""
+    """Whether the results of a step that has just been done lie without gaps, none of them a view, and each pair of
+    their axes in an order that an operand has: an axis of one element, or one that repeats elements, has none."""
     for result in (machine.names.get(name) for name in step.results):
         if not isinstance(result, machine.lib.Tensor):
             continue
@@ -169,7 +169,7 @@ def orderly(step: Step, machine: Machine) -> bool:
 
 
 def _orders(t: Any, shape: tuple[int, ...]) -> list[int]:
-    """The steps of an operand along the axes of what it is broadcast to, 0 where it has no order; none, if it is not."""
+    """The steps of an operand along the axes of what it is broadcast to, 0 where it has no order; none if it is not."""
     if t.ndim > len(shape) or any(n not in (1, m) for n, m in zip(reversed(t.shape), reversed(shape), strict=False)):
         return []
     steps = [step if n > 1 else 0 for n, step in zip(t.shape, t.stride(), strict=True)]

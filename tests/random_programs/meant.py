@@ -317,7 +317,8 @@ REASONS: dict[str, Reason] = {
         d.transforms and d.only_pullback_refuses("more than one element of the written-to tensor")
     ),
     "a write to what shares elements is refused: torch lets `clamp_` of integers, `tril_` and `triu_` pass": lambda d: (
-        d.does("clamp_(", "tril_(", "triu_(") and d.only_pullback_refuses("more than one element of the written-to tensor")
+        d.does("clamp_(", "tril_(", "triu_(")
+        and d.only_pullback_refuses("more than one element of the written-to tensor")
     ),
     "within `linearize`, a tensor from outside is not written to, as in other transforms": lambda d: (
         d.does("linearize(") and d.only_pullback_refuses("inplace arithmetic is not possible on a tensor from outside")
@@ -329,7 +330,9 @@ REASONS: dict[str, Reason] = {
         d.forward
         and d.inside("masked_scatter")
         and d.only_torch_refuses("Trying to set a forward gradient that has a different size")
-        and any(f"refused: {step.form}" == d.what and right(replace(d, what=f"values of {step.out}")) for step in d.program)
+        and any(
+            f"refused: {step.form}" == d.what and right(replace(d, what=f"values of {step.out}")) for step in d.program
+        )
     ),
     "`gelu` of a large negative number is a tiny one: torch's is 0": lambda d: (
         d.does("gelu(") and d.does(".bool()", "== 0", "!= 0") and d.what.startswith("values of") and "bool" in d.ours
@@ -418,7 +421,11 @@ def right(d: Shown) -> bool:
         steps = tuple(replace(step, form=by_definition(step.form, definitions)) for step in d.program)
         others.append((steps, digits))
     for program, digits in others:
-        theirs = Refusal(ValueError()) if program == d.program else _answer(importlib.import_module("torch"), program, d.what)
+        theirs = (
+            Refusal(ValueError())
+            if program == d.program
+            else _answer(importlib.import_module("torch"), program, d.what)
+        )
         if not isinstance(theirs, Refusal) and same(ours, theirs, digits):
             return True
     return False
@@ -442,7 +449,11 @@ def settled(d: Shown) -> bool:
     for number, step in enumerate(d.program):
         for machine in (ours, theirs):
             machine.do(number, step)
-        if number in ours.refusals or number in theirs.refusals or not comparing.other_layout(number, step, ours, theirs):
+        if (
+            number in ours.refusals
+            or number in theirs.refusals
+            or not comparing.other_layout(number, step, ours, theirs)
+        ):
             continue
         operands = [t for t in map(ours.names.get, step.names) if isinstance(t, pullback.Tensor)]
         open_axes = any(n == 1 or not stride for t in operands for n, stride in zip(t.shape, t.stride(), strict=True))
@@ -470,7 +481,9 @@ def zero_but_for_rounding(d: Shown) -> bool:
     program shows nothing, in double precision, if it is one: a tensor, or what a function is called with."""
     comparing = importlib.import_module("tests.random_programs.comparing")
     program = in_double(d.program)
-    steep = {step.out for step in program if step.is_function and any(w in f for f in forms_of(step.body) for w in _STEEP)}
+    steep = {
+        step.out for step in program if step.is_function and any(w in f for f in forms_of(step.body) for w in _STEEP)
+    }
     compared = {
         name
         for step in program

@@ -265,7 +265,9 @@ def test_a_wrong_gradient_of_layer_norm_is_not_meant() -> None:
 @pytest.mark.torch
 def test_a_second_derivative_of_what_writes_to_its_argument_is_checked() -> None:
     pytest.importorskip("torch")
-    function = Step("{0}", ("w",), "f", body=(Step("{0}.addcmul_({0}, {0}, value=0.5)", ("t",), "w"),), parameters=("t",))
+    function = Step(
+        "{0}", ("w",), "f", body=(Step("{0}.addcmul_({0}, {0}, value=0.5)", ("t",), "w"),), parameters=("t",)
+    )
     for start in ("1.0", "[1.0, -2.0]"):
         program = (
             *written(f"x = lib.tensor({start}, dtype=lib.float64)"),
@@ -283,7 +285,10 @@ def test_a_second_derivative_of_what_writes_to_its_argument_is_checked() -> None
 
 
 OPEN_AXES = Step("lib.lerp({0}, {1}, 0.25)", ("v", "w"), "r")
-OPEN = (*written("x = lib.tensor([[-1.5, 1.0], [-0.5, -2.0]], dtype=lib.float64); w = x.t(); v = w.unsqueeze(-1)"), OPEN_AXES)
+OPEN = (
+    *written("x = lib.tensor([[-1.5, 1.0], [-0.5, -2.0]], dtype=lib.float64); w = x.t(); v = w.unsqueeze(-1)"),
+    OPEN_AXES,
+)
 SETTLED = (*written("x = lib.tensor([[-1.5, 1.0], [-0.5, -2.0]]); w = x.t(); v = w"), OPEN_AXES)
 
 

@@ -41,7 +41,7 @@ class Entry:
     tensors: the tensors that are read besides the arguments, by reference: first those found from the function
     (`reached` counts them and the arguments), then others met during the trace. tracked: the numbers of the results
     that require grad. read: the numbers of the tensors that backward reads, counted through all tensors and then
-    through the saved results (`saved_results`). plain: whether backward always runs the plan, and no code of the user's.
+    through the saved results (`saved_results`). plain: whether backward runs the plan, and no code of the user's.
     """
 
     def __init__(

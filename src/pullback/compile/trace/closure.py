@@ -429,7 +429,9 @@ class Environment:
         if is_compiled(value):
             return again(value.traced_function)
         if is_a(value, functools.partial):
-            func, args, keywords, *_ = ((self.guards.before.get(id(value)) if frozen else None) or contents(value)).values()
+            func, args, keywords, *_ = (
+                (self.guards.before.get(id(value)) if frozen else None) or contents(value)
+            ).values()
             found = functools.partial(again(func), *again(args), **again(keywords))
             found.__dict__.update({name: again(part) for name, part in value.__dict__.items()})
             return found
@@ -514,9 +516,9 @@ class Environment:
             fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
             if not fixed and id(part) not in self._holds:
                 raise TraceError(
-                    f"compile: the function returns a {type(part).__name__} that it made: every call would give the same "
-                    "one, which can change.\n  What to do: return tensors, numbers and text, or dicts, lists and tuples "
-                    f"of them, and make the {type(part).__name__} outside."
+                    f"compile: the function returns a {type(part).__name__} that it made: every call would give the "
+                    "same one, which can change.\n  What to do: return tensors, numbers and text, or dicts, lists and "
+                    f"tuples of them, and make the {type(part).__name__} outside."
                 )
 
     def changed_for_good(self) -> str:

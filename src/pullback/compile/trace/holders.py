@@ -477,9 +477,7 @@ class _Comparison:
         elif type(holder) is functools.partial and not vars(holder):
             parts = (f"{at}.{name} is not {self.name(part)}" for name, part in before.items())
             self.add(*parts, f"{at}.__dict__")
-        elif is_a(holder, functools.partial):
-            return False
-        elif (
+        elif is_a(holder, functools.partial) or (
             is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor, np.ndarray, contextvars.ContextVar, BaseException))
             or is_logger(holder)
             or holds_bytes(holder)

@@ -96,7 +96,8 @@ class _Place:
             return str(name)
         if is_a(self.holder, (types.CellType, np.ndarray, set, bytearray, Tensor)) or name == "":
             return self.label
-        attribute = is_object(self.holder) and not is_a(self.holder, (dict, list, tuple)) or self._module() is not None
+        attribute = self._module() is not None
+        attribute |= is_object(self.holder) and not is_a(self.holder, (dict, list, tuple))
         return f"{self.label}.{name}" if attribute or is_a(self.holder, type) else f"{self.label}[{name!r}]"
 
     def put_back(self) -> None:

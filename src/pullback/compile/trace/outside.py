@@ -17,8 +17,8 @@ from ...diagnose.watch import is_python
 _KNOWN = frozenset(
     "builtins math cmath numpy scipy operator itertools functools collections re sre string struct copy types typing "
     "enum weakref abc decimal fractions numbers datetime json bisect heapq array contextlib dataclasses inspect ast "
-    "warnings sys contextvars threading thread tokenize codecs imp unicodedata binascii zlib hashlib md5 sha1 sha2 blake2 "
-    "statistics pickle suggestions symtable opcode stat genericpath posixpath posix".split()
+    "warnings sys contextvars threading thread tokenize codecs imp unicodedata binascii zlib hashlib md5 sha1 sha2 "
+    "blake2 statistics pickle suggestions symtable opcode stat genericpath posixpath posix".split()
 )
 """Modules in C, or with a part in C, whose functions depend on nothing else than their arguments."""
 _REFUSED = {

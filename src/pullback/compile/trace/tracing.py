@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...autograd.api import grad
+from ...autograd.node import Node
 from ...diagnose.watch import Watch
 from ...interpreters.functions import recording
 from ...interpreters.traced import REFERENCES, Known, Trace, TraceError
@@ -304,7 +305,7 @@ def _refuse_hidden(result: Any) -> None:
         if id(part) in seen or is_a(part, PLAIN):
             continue
         seen.add(id(part))
-        if (is_a(part, TracedTensor) and part is not result) or is_iterator(part):
+        if (is_a(part, TracedTensor) and part is not result) or is_iterator(part) or is_a(part, Node):
             raise TraceError(
                 f"compile: the function returns a {type(result).__name__}, in which tensors leave that are only "
                 "traced.\n  What to do: return tensors, or dicts, lists and tuples of them, and make the "
