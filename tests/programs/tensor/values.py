@@ -404,3 +404,26 @@ def dropout_of_all_draws_nothing(lib: Any) -> Any:
     return [lib.func.vmap(lambda x, f=f: f(x, 1.0))(x) for f in (F.dropout, F.dropout1d)] + [
         lib.func.vmap(lambda x: F.alpha_dropout(x, 1.0, True))(x)
     ]
+
+
+@program
+def products_are_computed_in_the_dtype_of_the_result(lib: Any) -> Any:
+    a, b = lib.tensor([1 / 3, 1 / 7]), lib.tensor([3.3, 0.7])
+    zero = lib.zeros(2, dtype=lib.float64)
+    products = lib.addcmul(zero, a, b) == a.double() * b.double()
+    return products, lib.addcdiv(zero, a, b) == a.double() / b.double()
+
+
+@program
+def a_factor_that_is_not_converted_is_saved_itself(lib: Any) -> Any:
+    whole, x = lib.tensor([3, 2]), lib.tensor([1.5, 2.5], requires_grad=True)
+    y = lib.addcmul(whole, whole, x, value=2)
+    whole.data[0] = 5
+    y.sum().backward()
+    return x.grad
+
+
+@program
+def norms_of_bfloat16_within_two_transforms(lib: Any) -> Any:
+    x = lib.tensor([[1.5, -1.5], [1.25, 0.75]], dtype=lib.bfloat16)
+    return lib.func.vmap(lib.func.jacrev(lambda t: (t + 2).norm()))(x)
