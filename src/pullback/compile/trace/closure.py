@@ -149,7 +149,8 @@ class Environment:
 
     def loaded(self) -> list[types.ModuleType]:
         """The modules that were loaded since the code that imports them was looked at."""
-        return [module for name in self._to_come if is_a(module := sys.modules.get(name), types.ModuleType)]
+        found = (sys.modules.get(name) for name in self._to_come)
+        return [module for module in found if isinstance(module, types.ModuleType)]
 
     def note_caches(self) -> None:
         """Guard the caches of functions, once the function has run: what they keep can be cleared, and made anew."""
@@ -429,12 +430,11 @@ class Environment:
         if is_compiled(value):
             return again(value.traced_function)
         if is_a(value, functools.partial):
-            func, args, keywords, *_ = (
-                (self.guards.before.get(id(value)) if frozen else None) or contents(value)
-            ).values()
-            found = functools.partial(again(func), *again(args), **again(keywords))
-            found.__dict__.update({name: again(part) for name, part in value.__dict__.items()})
-            return found
+            parts = (self.guards.before.get(id(value)) if frozen else None) or contents(value) or {}
+            func, args, keywords = (again(parts[name]) for name in ("func", "args", "keywords"))
+            bound = functools.partial(func, *args, **keywords)
+            bound.__dict__.update({name: again(part) for name, part in value.__dict__.items()})
+            return bound
         if is_a(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(again, value))
         if is_a(value, (tuple, frozenset)):

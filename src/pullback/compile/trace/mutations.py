@@ -71,7 +71,7 @@ class _Place:
     def _module(self) -> types.ModuleType | None:
         """The module whose names it holds."""
         title = self.holder.get("__name__") if type(self.holder) is dict else None
-        module = sys.modules.get(title) if is_a(title, str) else None
+        module = sys.modules.get(title) if isinstance(title, str) else None
         return module if is_a(module, types.ModuleType) and vars(module) is self.holder else None
 
     def loaded(self) -> list[Use]:
