@@ -13,7 +13,6 @@ import builtins
 import contextlib
 import contextvars
 import copy
-import dis
 import functools
 import gc
 import operator
@@ -25,15 +24,16 @@ import warnings
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator
-from threading import Event, local
+from threading import local
 from typing import Any
 
 import numpy as np
 
-from ...diagnose.watch import is_python
-from ...interpreters.traced import TraceError, refused
+from ...interpreters.traced import TraceError
 from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor
+from .code_names import ASKING, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
+from .consumed import METHODS, Consumed, Unseen, first_iterator, is_iterator, of_iterator
 from .holders import (
     CONTAINERS,
     DECIMAL,
@@ -56,9 +56,6 @@ from .outside import is_unseen
 _DEEPEST = 24
 _by_identity: Any = object.__eq__
 
-_ASKING = frozenset(("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "getmembers"))
-"""Names by which attributes are asked for that the code does not name."""
-_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 _FIXED = (
     *(type, types.ModuleType, tuple, frozenset, re.Match, struct.Struct, np.ufunc, functools.partial),
     *(operator.itemgetter, operator.attrgetter, operator.methodcaller, property, staticmethod, classmethod),
@@ -69,7 +66,7 @@ _STATES = frozenset(("state", "get_state", "__getstate__", "__reduce__"))
 """Names by which the state of a random number generator is read."""
 _TEXTS = frozenset(("__doc__", "__qualname__", "__annotations__", "get_type_hints", "getdoc"))
 """Names by which texts about functions and classes are read, which nothing else depends on."""
-_REFERRING = (*_METHODS, types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
+_REFERRING = (*METHODS, types.MappingProxyType, *map(type, ({}.keys(), {}.values(), {}.items())))
 """What refers to something else: methods in C, and what shows the contents of a dict."""
 
 
@@ -114,7 +111,7 @@ class Environment:
                 self.guards.add(np.random.mtrand._rand)
         for label in self._iterators:
             if label.rpartition(".")[2].partition("[")[0] in named:
-                raise _of_iterator(label)
+                raise of_iterator(label)
         self.guards.settle()
 
     def _read_texts(self) -> dict[Any, Any]:
@@ -136,13 +133,13 @@ class Environment:
     def visit(self, frame: types.FrameType) -> None:
         """Look at what the function of a frame, which begins to run, names; its code was not looked into before."""
         code = frame.f_code
-        self.codes.update(_codes_in(code))
-        self.spaces.append((frame.f_globals, _names_in(code)))
-        if (found := _first_iterator([(name, frame.f_locals.get(name)) for name in code.co_freevars])) is not None:
-            raise _of_iterator(found)
+        self.codes.update(codes_in(code))
+        self.spaces.append((frame.f_globals, names_in(code)))
+        if (found := first_iterator([(name, frame.f_locals.get(name)) for name in code.co_freevars])) is not None:
+            raise of_iterator(found)
         for name, value in self._named(code, frame.f_globals):
             if is_iterator(value):
-                raise _of_iterator(name)
+                raise of_iterator(name)
             self._fixed.append((value, name))
         self._scan_fixed()
         self._settle()
@@ -247,7 +244,7 @@ class Environment:
                 self._fixed.append((attributes(value), label))
             yield from [(f"{label}[{i}]", v) for i, v in enumerate(value)]
         elif is_a(value, types.ModuleType):
-            names = dict.fromkeys(name for code in self.codes for name in _asked_in(code))
+            names = dict.fromkeys(name for code in self.codes for name in asked_in(code))
             self._in_modules([(label, value)], list(names))
         elif value is sys.modules:
             self._in_any_module(label)
@@ -287,19 +284,19 @@ class Environment:
     def _parts_of_function(self, fn: types.FunctionType) -> Iterator[tuple[str, Any]]:
         if not self._replaceable and self._takes_from(fn):
             return  # its iterator is refused when it runs, if it does
-        self.codes.update(_codes_in(fn.__code__))
+        self.codes.update(codes_in(fn.__code__))
         for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
             self._kept.append(cell)
             self._labels[id(cell)] = name
             self.guards.add(cell)
             held = content(cell)
-            if not is_a(held, _METHODS) or _is_users(fn):  # methods of what the library itself keeps
+            if not is_a(held, METHODS) or is_users(fn):  # methods of what the library itself keeps
                 yield name, held
-        if _is_users(fn):
+        if is_users(fn):
             yield from self._named(fn.__code__, fn.__globals__)
         yield from [("a default", v) for v in fn.__defaults__ or ()]
         yield from (fn.__kwdefaults__ or {}).items()
-        if _is_users(fn):
+        if is_users(fn):
             self._kept += [fn.__dict__, fn.__kwdefaults__]
             for held in (fn, fn.__dict__, fn.__kwdefaults__):
                 self.guards.add(held)
@@ -307,19 +304,19 @@ class Environment:
 
     def _takes_from(self, fn: types.FunctionType) -> bool:
         """Whether a function of the user's names an iterator from outside."""
-        named = [(name, fn.__globals__.get(name)) for name in _names_in(fn.__code__)] if _is_users(fn) else []
+        named = [(name, fn.__globals__.get(name)) for name in names_in(fn.__code__)] if is_users(fn) else []
         closed = [(name, content(c)) for name, c in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True)]
         defaults = [("", v) for v in (*(fn.__defaults__ or ()), *(fn.__kwdefaults__ or {}).values())]
-        if not _is_users(fn):
+        if not is_users(fn):
             return False
-        if _first_iterator(defaults) is not None:
-            raise _of_iterator(f"a default of {fn.__name__}()")
-        return _first_iterator([*closed, *named]) is not None
+        if first_iterator(defaults) is not None:
+            raise of_iterator(f"a default of {fn.__name__}()")
+        return first_iterator([*closed, *named]) is not None
 
     def _named(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         """The globals that code names, and the attributes of modules that it names."""
-        names = _names_in(code)
-        imported = _imported(code, space)
+        names = names_in(code)
+        imported = imported_in(code, space)
         self._to_come |= {name for name in imported if name not in sys.modules}
         texts = [text for text in code.co_consts if is_a(text, str)]  # it may be asked for by its name
         asked = dict.fromkeys(name for name in (*imported, *names, *texts) if name in sys.modules and name not in space)
@@ -338,7 +335,7 @@ class Environment:
                 self._guard_name(space, name, fixed=not self._replaceable)
                 self._guard_name(vars(builtins), name)
         self._guard_absent(space, [n for n in names if n not in space and n not in vars(builtins)])
-        self._in_modules(modules, _asked_in(code))
+        self._in_modules(modules, asked_in(code))
 
     def _in_modules(self, modules: list[tuple[str, Any]], names: list[str]) -> None:
         """Guard what is named in modules; all that is in one whose names are asked for while the function runs."""
@@ -352,7 +349,7 @@ class Environment:
             if module.__name__ == "decimal":
                 self.guards.add(DECIMAL)
             root = module.__name__.partition(".")[0]
-            asked = not (library or root in sys.stdlib_module_names or _ASKING.isdisjoint(names))
+            asked = not (library or root in sys.stdlib_module_names or ASKING.isdisjoint(names))
             self._kept.append(vars(module))
             self._labels.setdefault(id(vars(module)), label)
             self._guard_absent(vars(module), [name for name in names if name not in vars(module)])
@@ -364,13 +361,13 @@ class Environment:
                     value = vars(module)[name]
                     if issubclass(type(value), types.ModuleType):
                         modules.append((f"{label}.{name}", value))
-                    elif not library or (is_a(value, types.FunctionType) and _is_users(value)):
+                    elif not library or (is_a(value, types.FunctionType) and is_users(value)):
                         self._fixed.append((value, f"{label}.{name}"))
 
     def _in_any_module(self, label: str) -> None:
         """Guard what the code seen so far names in loaded modules: any of them may be asked for."""
         self.guards.add(sys.modules)
-        names = {name for code in self.codes for name in _names_in(code)}
+        names = {name for code in self.codes for name in names_in(code)}
         for place, module in [*sys.modules.items()]:
             for name in names & vars(module).keys() if is_a(module, types.ModuleType) else ():
                 self._guard_name(vars(module), name)
@@ -481,8 +478,8 @@ class Environment:
         held = self.guards.before.get(id(value)) or contents(value) or {}
         code, defaults, named = (held[name] for name in OF_FUNCTIONS[:3])
         named = self.guards.before.get(id(named), named)
-        if _is_users(value):
-            names = [n for n in _names_in(code) if n in space]
+        if is_users(value):
+            names = [n for n in names_in(code) if n in space]
             changed = {n: again(self.guards.named(space, n)) for n in names}
             if any(changed[n] is not space[n] for n in names):
                 space = {**space, **changed}
@@ -546,59 +543,6 @@ def is_compiled(value: Any) -> bool:
     return is_object(value) and "traced_function" in {*vars(type(value)), *(attributes(value) or ())}
 
 
-class Consumed:
-    """Stands for an iterator from outside while a function is traced: what it gives depends on who asked before."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-
-    def _refuse(self, *args: Any) -> Any:
-        raise _of_iterator(self._label)
-
-    __iter__ = __next__ = __len__ = __getitem__ = __call__ = __enter__ = _refuse
-
-    def __getattr__(self, name: str) -> Any:
-        raise _of_iterator(self._label)
-
-
-class Unseen:
-    """Stands for a function of a module in C that is not known, or a pointer, while a function is traced."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-
-    def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise refused(
-            f"{self._label or 'a function in C'} is used, a function in C or a pointer: what it gives depends on "
-            "something that is not known",
-            "use it in the forward of a Function, which a program calls as it is; or outside, and pass what it gives",
-        )
-
-    __call__ = __getitem__ = __setitem__ = __bool__ = _refuse
-
-    def __getattr__(self, name: str) -> Any:
-        return self._refuse()
-
-
-def _of_iterator(label: str) -> TraceError:
-    return refused(
-        f"{label or 'an iterator from outside'} is an iterator: what it gives next would be the same in every call",
-        "call next() outside, and pass what it gives",
-    )
-
-
-def is_iterator(value: Any) -> bool:
-    """Whether it is one, or a method of one: what it gives is not to be had twice."""
-    if is_a(value, _METHODS):
-        value = value.__self__
-    return hasattr(type(value), "__next__") and not is_a(value, weakref.ProxyTypes)
-
-
-def _first_iterator(named: Iterable[tuple[str, Any]]) -> str | None:
-    """The name of the first iterator whose state cannot be looked at; None if there is none."""
-    return next((name for name, value in named if is_iterator(value) and contents(value) is None), None)
-
-
 def _is_plain(value: Any) -> bool:
     """Whether it is a number, text or the like, without attributes of its own."""
     return is_a(value, PLAIN) and (type(value) in PLAIN or attributes(value) is None)
@@ -607,79 +551,3 @@ def _is_plain(value: Any) -> bool:
 def as_written(label: str) -> str:
     """The name of a parameter, buffer or module of a module as a user writes it."""
     return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", label)
-
-
-def _names_in(code: types.CodeType) -> list[str]:
-    """The global names that a function, and functions defined in it, mention; without those that nobody can write: a
-    tool put them there (pytest does, for each `assert`)."""
-    found = dict.fromkeys(name for name in code.co_names if name.isidentifier())
-    for constant in code.co_consts:
-        if is_a(constant, types.CodeType):
-            found.update(dict.fromkeys(_names_in(constant)))
-    return list(found)
-
-
-def _asked_in(code: types.CodeType) -> list[str]:
-    """The names by which a function, and functions defined in it, may ask a module for something."""
-    names = _names_in(code)
-    if _ASKING.isdisjoint(names):
-        return names
-    constants = [c for part in _codes_in(code) for c in part.co_consts]
-    texts = [text for c in constants for text in (c if is_a(c, tuple) else (c,)) if is_a(text, str)]
-    return list(dict.fromkeys([*names, *(text for text in texts if text.isidentifier())]))
-
-
-def _imported(code: types.CodeType, space: dict[str, Any]) -> list[str]:
-    """The modules that a function, and functions defined in it, import, and what they might import from these."""
-    found: list[str] = []
-    codes = [part for part in _codes_in(code) if dis.opmap["IMPORT_NAME"] in part.co_code[::2]]
-    steps = [step for part in codes for step in dis.get_instructions(part)]
-    for i, step in enumerate(steps):
-        if step.opname != "IMPORT_NAME":
-            continue
-        level, parts = steps[i - 2].argval, steps[i - 1].argval or ()
-        package = str(space.get("__package__") or space.get("__name__")).split(".")
-        path = [*(package[: len(package) - level + 1] if level else ()), *filter(None, step.argval.split("."))]
-        names = [".".join(path[:n]) for n in range(1, len(path) + 1)]
-        found += [*names, *(f"{names[-1]}.{part}" for part in parts if names)]
-    return list(dict.fromkeys(found))
-
-
-def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    """The code of a function, and of the functions defined in it."""
-    yield code
-    for constant in code.co_consts:
-        if is_a(constant, types.CodeType):
-            yield from _codes_in(constant)
-
-
-def names_of(fn: types.FunctionType) -> list[str]:
-    """The global names that a function written by the user mentions; library functions are not looked into."""
-    return _names_in(fn.__code__) if _is_users(fn) else []
-
-
-def _is_users(fn: types.FunctionType) -> bool:
-    # where its code stands: a decorator gives its function the module of what it wraps. Those of `os` read `os.environ`
-    module = fn.__globals__.get("__name__")
-    return not is_library(module) and (module == "os" or not is_python(fn.__code__))
-
-
-def is_library(module: Any) -> bool:
-    """Whether a module belongs to this library, or to what it computes with."""
-    return str(module).partition(".")[0] in ("pullback", "numpy", "scipy", "builtins")
-
-
-_NOT_READ = (
-    *("logging", "threading", "_thread"),
-    *("pullback.autograd", "pullback.compile", "pullback.interpreters", "pullback.ops", "pullback.table"),
-)
-"""Modules whose objects are not looked into: what loggers and locks keep decides nothing that is computed, and this
-library's own objects are read as arguments of the functions that use them."""
-
-
-def is_private(value: Any) -> bool:
-    """Whether it is not looked into: classes of libraries and of Python, loggers and locks."""
-    if is_a(value, type):
-        root = str(value.__module__).partition(".")[0]
-        return is_library(root) or root in sys.stdlib_module_names
-    return str(type(value).__module__).startswith(_NOT_READ) and not is_a(value, (local, Event))

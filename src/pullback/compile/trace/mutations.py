@@ -22,7 +22,9 @@ import numpy as np
 from ...diagnose.places import formatted
 from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
-from .closure import Consumed, Environment, as_written, is_compiled, is_library, names_of
+from .closure import Environment, as_written, is_compiled
+from .code_names import is_library, names_of
+from .consumed import Consumed
 from .holders import attributes, contents, equal, is_a, is_object, restore
 
 _MISSING = object()

@@ -42,8 +42,7 @@ _PURE = frozenset(("fspath", "_path_normpath", "_path_splitroot", "_path_splitro
 """Functions of the operating system that depend on their arguments alone."""
 _SETTINGS = frozenset(
     "geterr get_printoptions initial_seed get_num_threads is_anomaly_enabled is_anomaly_check_nan_enabled load "
-    "getlocale current_thread active_count main_thread enumerate array2string array_repr array_str "
-    "_array_repr_implementation _array_str_implementation".split()
+    "getlocale current_thread active_count main_thread enumerate".split()
 )
 """Functions in Python that give what is set elsewhere: of NumPy, this library, and `threading`."""
 _OF_CALLERS = frozenset("inspect.currentframe inspect.stack traceback.extract_stack traceback.format_stack".split())
@@ -66,10 +65,10 @@ def setting_of(frame: types.FrameType) -> str:
             return "who calls"
         if name == "import_module" and frame.f_locals["name"] not in caller.f_code.co_consts:
             return "what has been imported"  # a name that stands in the code was looked at
+    if module.endswith("core.arrayprint") and name in frame.f_globals and not name.endswith("_dispatcher"):
+        return "how NumPy is told to print arrays"
     function: Any = frame.f_globals.get(name) if name in _SETTINGS else None
     known = function is not None and getattr(inspect.unwrap(function), "__code__", None) is frame.f_code
-    if known and module.startswith("numpy") and "array" in name:
-        return "how NumPy is told to print arrays"
     return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading", "locale") else ""
 
 

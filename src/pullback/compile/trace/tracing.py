@@ -22,7 +22,8 @@ from ...table.levels import inner
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from .closure import is_iterator, is_private
+from .code_names import is_private
+from .consumed import is_iterator
 from .holders import PLAIN, content, contents, is_a
 from .lower import Lowered
 from .program import Value

@@ -20,7 +20,8 @@ from ...ops.make.random import default_generator
 from ...table.op import About, Op
 from ...tensor.modes import thread, within
 from ...tensor.tensor import Tensor, wrap
-from .closure import Environment, is_library
+from .closure import Environment
+from .code_names import is_library
 from .mutations import State
 from .symbols import Opaque
 
