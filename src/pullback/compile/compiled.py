@@ -30,7 +30,7 @@ from .trace.closure import Environment
 from .trace.holders import constant, is_a
 from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, setting_of
-from .trace.tracing import Argument, NotTracedError
+from .trace.tracing import Argument, NotTracedError, refuse_made
 from .trace.whole_calls import OutgrownError, must_freeze
 
 _MANY = 64
@@ -389,7 +389,7 @@ def _called(
         with watch:
             given = fn(*args, **kwargs)
             result = read(given, watch)
-            environment.refuse_made(given)
+            refuse_made(given, environment.reaches)
     except Exception as error:
         first = state.first_use_in(error)
         if first is None:

@@ -23,16 +23,15 @@ import types
 import warnings
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from threading import local
 from typing import Any
 
 import numpy as np
 
 from ...interpreters.traced import TraceError
-from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor
-from .code_names import ASKING, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
+from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
 from .consumed import METHODS, Consumed, Unseen, first_iterator, is_iterator, of_iterator
 from .holders import (
     CONTAINERS,
@@ -504,19 +503,9 @@ class Environment:
         restore(made, held)
         return made
 
-    def refuse_made(self, result: Any) -> None:
-        """Raise if a part of a result is an object that the function made and that can change."""
-        for part in leaves(result):
-            if is_a(part, (Tensor, types.FunctionType, type, types.ModuleType)) or contents(part) is None:
-                continue
-            fixed = is_library(module_of(part)) and not is_a(part, (*CONTAINERS, bytearray, np.ndarray))  # a dtype, say
-            fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
-            if not fixed and id(part) not in self._holds:
-                raise TraceError(
-                    f"compile: the function returns a {type(part).__name__} that it made: every call would give the "
-                    "same one, which can change.\n  What to do: return tensors, numbers and text, or dicts, lists and "
-                    f"tuples of them, and make the {type(part).__name__} outside."
-                )
+    def reaches(self, value: Any) -> bool:
+        """Whether an object was there before the function ran."""
+        return id(value) in self._holds
 
     def changed_for_good(self) -> str:
         """The name of something that has changed and that no copy can be made of; "" if there is nothing."""
@@ -546,8 +535,3 @@ def is_compiled(value: Any) -> bool:
 def _is_plain(value: Any) -> bool:
     """Whether it is a number, text or the like, without attributes of its own."""
     return is_a(value, PLAIN) and (type(value) in PLAIN or attributes(value) is None)
-
-
-def as_written(label: str) -> str:
-    """The name of a parameter, buffer or module of a module as a user writes it."""
-    return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", label)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 import sys
 import types
 from collections.abc import Iterator
@@ -90,3 +91,8 @@ def is_private(value: Any) -> bool:
         root = str(value.__module__).partition(".")[0]
         return is_library(root) or root in sys.stdlib_module_names
     return str(type(value).__module__).startswith(_NOT_READ) and not is_a(value, (local, Event))
+
+
+def as_written(label: str) -> str:
+    """The name of a parameter, buffer or module of a module as a user writes it."""
+    return re.sub(r"\._(?:parameters|buffers|modules)\['(\w+)'\]", r".\1", label)

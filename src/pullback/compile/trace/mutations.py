@@ -22,8 +22,8 @@ import numpy as np
 from ...diagnose.places import formatted
 from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
-from .closure import Environment, as_written, is_compiled
-from .code_names import is_library, names_of
+from .closure import Environment, is_compiled
+from .code_names import as_written, is_library, names_of
 from .consumed import Consumed
 from .holders import attributes, contents, equal, is_a, is_object, restore
 

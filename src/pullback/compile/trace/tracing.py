@@ -8,7 +8,7 @@ import gc
 import sys
 import types
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +22,16 @@ from ...table.levels import inner
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
-from .code_names import is_private
+from .code_names import is_library, is_private
 from .consumed import is_iterator
-from .holders import PLAIN, content, contents, is_a
+from .holders import CONTAINERS as HOLDING
+from .holders import PLAIN, content, contents, is_a, module_of
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
 from .whole_calls import of_function
 
+_by_identity: Any = object.__eq__
 Array = np.ndarray[Any, Any]
 Call = Callable[[Sequence[Tensor], Callable[[Any, Watch], Any]], Any]
 
@@ -325,6 +327,21 @@ def _refuse_hidden(result: Any) -> None:
         elif not is_a(part, (Tensor, types.CodeType, types.BuiltinFunctionType)) and not is_private(part):
             held = contents(part)
             stack += gc.get_referents(part) if held is None else held.values()
+
+
+def refuse_made(result: Any, is_known: Callable[[Any], bool]) -> None:
+    """Raise if a part of a result can change, and was made by the function: `is_known` is false of it."""
+    for part in leaves(result):
+        if is_a(part, (Tensor, types.FunctionType, type, types.ModuleType)) or contents(part) is None:
+            continue
+        fixed = is_library(module_of(part)) and not is_a(part, (*HOLDING, bytearray, np.ndarray))  # a dtype, say
+        fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
+        if not fixed and not is_known(part):
+            raise TraceError(
+                f"compile: the function returns a {type(part).__name__} that it made: every call would give the same "
+                "one, which can change.\n  What to do: return tensors, numbers and text, or dicts, lists and tuples of "
+                f"them, and make the {type(part).__name__} outside."
+            )
 
 
 def _refuse_attributes(tensors: Sequence[Tensor]) -> None:
