@@ -376,11 +376,10 @@ class Environment:
     def _guard_absent(self, space: dict[str, Any], names: list[str] | None) -> None:
         """Guard that a module has none of these names; or no more than it has, where there are none."""
         self._read_in_place.update((id(space), name) for name in names or ())
-        if names is None:
-            self._read_whole.add(id(space))
-            self.guards.add_all(space)
-        else:
-            self.guards.add_absent(space, names)
+        if names is not None:
+            return self.guards.add_absent(space, names)
+        self._read_whole.add(id(space))
+        return self.guards.add_all(space)
 
     def _guard_name(self, space: dict[str, Any], name: str, fixed: bool = True) -> None:
         """fixed: whether a copy of the function that names it would read it here as well."""
@@ -515,8 +514,8 @@ class Environment:
             )
             if fixed or id(holder) in self._in_place:
                 return self._named_so(holder)
-        in_place, whole = self._read_in_place, self._read_whole
-        return next((n for s, n in self.guards.renamed() if (id(s), n) in in_place or id(s) in whole), "")
+        whole = self._read_whole
+        return next((n for s, n in self.guards.renamed() if id(s) in whole or (id(s), n) in self._read_in_place), "")
 
     def changed(self) -> str:
         """The name of something that has changed; "" if there is nothing."""
