@@ -76,7 +76,7 @@ LINES_PER_ROOM = {
     "interpreters": 2620,
     "func": 2300,
     "diagnose": 2300,
-    "compile": 5280,
+    "compile": 5320,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,
