@@ -257,7 +257,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
     the call reached through a hook or a subclass, stays as it is. given: the arguments. keep: a message that a
     ``raise`` of ours gave is PyTorch's and stays as it is; the name stands in a note below it.
     """
-    kind = type(error)
+    kind, given = type(error), tuple(given)
     if vars(error).get("final") or (kind not in _KEPT and kind.__module__.startswith("pullback")):
         return
     if not _raised_here(error):
@@ -265,7 +265,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
     if isinstance(error, (TypeError, AttributeError)):
         refuse_foreign(name, given)
     short, text = name.rpartition(".")[2].strip("_"), str(error)
-    if kind in _KEPT or (keep and isinstance(error, (KeyError, AttributeError)) and _stated(error)):
+    if kind in _KEPT or (keep and isinstance(error, (KeyError, AttributeError)) and _stated(error, given)):
         text = str(*error.args[:1])  # a KeyError puts it in quotes
         whole = "\n".join([text, *getattr(error, "__notes__", ())])
         named = re.search(rf"\b_*{re.escape(short)}_*\b", whole)
@@ -368,12 +368,17 @@ def _of_the_user(error: Exception) -> bool:
     return _stated(error) or isinstance(error, (KeyError, AttributeError, NameError, RecursionError))
 
 
-def _stated(error: Exception) -> bool:
-    """Whether a ``raise`` of ours stands behind an error: otherwise Python found a name or a key missing."""
+def _stated(error: Exception, given: Iterable[Any] = ()) -> bool:
+    """Whether a ``raise`` of ours stands behind an error: otherwise Python found a name or a key missing.
+
+    given: the arguments of the call; a name that one of these lacks is missing, whatever its class raises.
+    """
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    if place is None or place.tb_frame.f_code.co_name in ("__getattr__", "__missing__"):  # a look-up raises, too
+    if place is None or place.tb_frame.f_code.co_name == "__missing__":  # a look-up raises, too
+        return False
+    if place.tb_frame.f_code.co_name == "__getattr__" and any(getattr(error, "obj", None) is a for a in given):
         return False
     return place.tb_frame.f_code.co_code[place.tb_lasti] == _RAISE
 

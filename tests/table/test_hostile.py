@@ -123,14 +123,14 @@ def _in_itself() -> list[Any]:
         (lambda x: pullback.mul(x, 2, out=pullback.eye(3).to_sparse()), NotImplementedError, r"mul\(out="),
         (lambda x: pullback.mul(x, x, out=pullback.eye(3).to_sparse_csr()), NotImplementedError, r"mul\(out="),
         (lambda x: pullback.where(x > 0, x, 0, out=pullback.eye(3).to_sparse()), NotImplementedError, r"where\(out="),
-        (lambda x: pullback.abs(_in_itself()), TypeError, "abs"),
-        (lambda x: pullback.atan2(_in_itself(), x), TypeError, "atan2"),
+        (lambda x: pullback.abs(_in_itself()), (TypeError, RuntimeError), "abs"),
+        (lambda x: pullback.atan2(_in_itself(), x), (TypeError, RuntimeError), "atan2"),
         (lambda x: pullback.atan2(np, x), TypeError, r"atan2\(\)(?s:.*)module"),
         (lambda x: pullback.abs(np), TypeError, r"abs\(\).*module"),
         (lambda x: F.interpolate(x.view(1, 1, 3), scale_factor="1"), TypeError, "interpolate.*scale_factor.*str"),
     ],
 )
-def test_errors_of_containers_modules_and_places_to_write_to(call: Any, kind: type[Exception], words: str) -> None:
+def test_errors_of_containers_modules_and_places_to_write_to(call: Any, kind: Any, words: str) -> None:
     x = pullback.ones(3)
     with pytest.raises(kind, match=words):
         call(x)
