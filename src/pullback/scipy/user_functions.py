@@ -22,6 +22,7 @@ from .. import errors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import AccumulateGrad, edge_of
 from ..compile.compiled import Compiled
+from ..func.reverse import vjp
 from ..interpreters.traced import Traced
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
@@ -133,7 +134,8 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
     found: dict[int, Captured] = {}
     while True:
         tensors = tuple([c.tensor for c in found.values()])
-        with enable_grad(), substituted(tensors, [example(as_tensor(t)) for t in tensors]):
+        values = [example(as_tensor(t)) for t in tensors]
+        with enable_grad(), _numbers_refused(), substituted(tensors, values):
             start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
             out = value_of(fun, where, call(*given))
         new = [c for c in _visible(fun) if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
@@ -146,6 +148,17 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
     if out.requires_grad or isinstance(out, Lifted):
         raise _not_visible(where, fun, "a tensor that is differentiated")
     return tensors
+
+
+@contextmanager
+def _numbers_refused() -> Iterator[None]:
+    """As in a transform, a number taken from a tensor that requires grad is an error: its derivative would be lost."""
+    modes, before = thread.modes, thread.modes.written
+    try:
+        modes.written = []
+        yield
+    finally:
+        modes.written = before
 
 
 def _tracked(where: str, fun: Any, edges: list[tuple[Any, int]]) -> list[Captured]:
@@ -245,6 +258,24 @@ class Given:
         self.note(where, *(fun if isinstance(fun, tuple) else (call if fun is None else fun,)))
         found = captured(where, call, *head, *self.theta, fun=fun)
         self.reads = tuple({id(t): t for t in (*before, *found)}.values())
+
+    def refuse_numbers(self, call: Callable[..., Any], *head: Any) -> None:
+        """RuntimeError if ``call(*head, *inputs)`` takes a number from one of these, by `float` or functions of `math`.
+
+        Its derivative would be lost. Most derivatives of solvers are transforms, which refuse that; this asks for those
+        that are recorded step by step.
+        """
+        values = [as_tensor(p) for p in (*head, *self.inputs)]
+        if not LEVELS.n and not (thread.modes.grad_enabled and any(v.requires_grad for v in values)):
+            return
+        floats = [v._data.dtype.kind in "fc" for v in values]
+        held = [example(v) for v in values]
+
+        def called(*primals: Tensor) -> Any:
+            parts = iter(primals)
+            return call(*[next(parts) if is_float else v for v, is_float in zip(held, floats, strict=True)])
+
+        vjp(called, *[v for v, is_float in zip(held, floats, strict=True) if is_float])
 
     def note(self, where: str, *functions: Any) -> None:
         """Note what the variables of functions are, for derivatives, which call them later."""

@@ -262,6 +262,7 @@ def _integrated(
 
     ends = [float(example(x)._data) for x in (a, b)]
     taken.find_reads(where, lambda *xs: integrand(*xs)[0], wrap(np.array(_inside(*ends))), fun=func)
+    taken.refuse_numbers(lambda *theta: integrand(wrap(np.array(_inside(*ends))), *theta)[0])
     finite = (bool(np.isfinite(ends[0])), bool(np.isfinite(ends[1])))
 
     def first(f: Callable[[float], Array], a: float, b: float) -> Array:

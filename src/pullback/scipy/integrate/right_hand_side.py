@@ -69,8 +69,9 @@ class UserFunction:
         )
 
     def find_reads(self, t: Any, y: Any) -> None:
-        """Find the tensors besides its arguments that it depends on."""
+        """Find the tensors besides its arguments that it depends on; see `Given.refuse_numbers`."""
         self.given.find_reads(self.where, self.raw, t, y, fun=self.fun)
+        self.given.refuse_numbers(lambda y, *theta: self.raw(t, y, *theta), y)
 
     def of_arrays(self, theta: Sequence[Any]) -> Callable[[Any, Any], Array]:
         """The function of a number and an array that SciPy calls."""

@@ -29,7 +29,8 @@ from ..implicit import Implicit
 from ..user_functions import arguments, value_of
 from .outcomes import Problem
 
-_NEAR = 1e-4  # relative to a bound: what may lie at it
+_NEAR = (1e-4, 1e-3, 1e-2)  # relative to a bound: what may lie at it, if nothing nearer explains the slope
+_LEFT = 1e-2  # relative to the slope: what multipliers need not explain of it
 _NOTHING = 1e-5  # relative to the gradient: a multiplier that may be zero
 
 
@@ -171,16 +172,14 @@ class Program(Problem):
             matrix = array_of(jacfwd(lambda y: self.constraints(y, *parameters)[0])(wrap(x)))
         gaps = np.minimum(np.abs(values - lower), np.abs(upper - values))
         nearer = np.where(values - lower <= upper - values, lower, upper)
-        active = gaps <= _NEAR * (1 + np.abs(np.where(np.isfinite(nearer), nearer, 0)))
-        equal, m = lower == upper, np.zeros(values.size)
-        for _ in range(values.size + 1):
-            m[:] = 0.0
-            m[active] = np.linalg.lstsq(matrix[active].T, slope, rcond=None)[0]
-            away = np.where(nearer == lower, m, -m) < gaps  # a multiplier of the wrong sign, or a bound not reached
-            if not (active & away & ~equal).any():
-                break
-            active &= equal | ~away
-        return np.concatenate([x, m])
+        scale = 1 + np.abs(np.where(np.isfinite(nearer), nearer, 0))
+        found = [
+            _multipliers(slope, matrix, gaps, gaps <= near * scale, lower == upper, nearer == lower) for near in _NEAR
+        ]
+        for m in found:  # a method with a barrier stops short of a bound: what is left of the slope tells
+            if np.max(np.abs(slope - matrix.T @ m), initial=0.0) <= _LEFT * (1 + np.max(np.abs(slope), initial=0.0)):
+                return np.concatenate([x, m])
+        return np.concatenate([x, found[0]])
 
     def named(self, number: int, parameters: Sequence[Any]) -> str:
         """What a user calls a row of `constraints`: the bound of an unknown, or a value of a constraint."""
@@ -200,6 +199,19 @@ class Program(Problem):
     def equation(self, run: Callable[..., Array]) -> Implicit:
         """The conditions as an equation, which refuses derivatives where a bound is reached without a force."""
         return Optimality(self, run)
+
+
+def _multipliers(slope: Array, matrix: Array, gaps: Array, active: Array, equal: Array, below: Array) -> Array:
+    """The multipliers of a stationary point if `active` rows alone may have one. below: near the lower bound."""
+    m = np.zeros(gaps.size)
+    for _ in range(gaps.size + 1):
+        m[:] = 0.0
+        m[active] = np.linalg.lstsq(matrix[active].T, slope, rcond=None)[0]
+        away = np.where(below, m, -m) < gaps  # a multiplier of the wrong sign, or a bound not reached
+        if not (active & away & ~equal).any():
+            break
+        active = active & (equal | ~away)
+    return m
 
 
 class Optimality(Implicit):
