@@ -50,6 +50,17 @@ def test_a_refusal_in_the_backward_pass_is_told_apart() -> None:
     assert status(Forward, "sin") == (FORWARD_ONLY, "numpy.cos")
 
 
+def test_the_printed_report_shows_the_call_in_which_it_was_found() -> None:
+    class Reals(Boxed):
+        def carry(self, function: Any, args: Any, kwargs: Any) -> Any:
+            return NotImplemented if function is np.flip else each(super().carry(function, args, kwargs), Reals)
+
+    report = check_payload(Reals, ["flip", "sin"])
+    (entry, _) = report.entries
+    assert entry.sample.startswith("([2, 3], ")
+    assert str(report).splitlines()[1:] == [f"  flip: refused (numpy.flip) in flip{entry.sample}"]
+
+
 def each(found: Any, cls: Any) -> Any:
     return cls(found.array) if isinstance(found, Boxed) else found
 

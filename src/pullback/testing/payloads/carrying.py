@@ -84,7 +84,7 @@ class Report:
         counts = Counter(entry.status for entry in self.entries)
         lines = [f"{self.subject}: {counts[CARRIED]} of {len(self.entries)} entries carried ({self.share:.1%})"]
         for status in (WRONG, REFUSED, FORWARD_ONLY):
-            lines += [f"  {entry}" for entry in self.of(status)]
+            lines += [f"  {entry} in {entry.name}{entry.sample}" for entry in self.of(status)]
         return "\n".join(lines)
 
 
@@ -105,7 +105,7 @@ def check_payload(
         dtype: the dtype of the samples' arrays that have none of their own.
 
     Returns:
-        a `Report`, which prints itself.
+        a `Report`, which prints itself: what is wrong in each entry that is not carried, and in which call.
 
     Raises:
         TypeError: `cls` makes no payload of an array, e.g. an object without a shape or with another one than the
@@ -126,7 +126,7 @@ def check_payload(
     ...         return Sums(np.asarray(function(*arrays, **kwargs)))
     >>> print(check_payload(Sums, ["positive", "sin"]))
     Sums: 1 of 2 entries carried (50.0%)
-      sin: refused (numpy.sin)
+      sin: refused (numpy.sin) in sin([])
     """
     given = np.arange(3.0)
     payload = _made(cls, given)
@@ -194,9 +194,11 @@ def check_interpreter(
     of the transform; or the name of one of this package's: "forward mode", "Taylor mode", "sparse derivatives", "vmap",
     "compile". most: how many samples of an operation are run; all if None.
 
-    >>> print(check_interpreter("vmap", ["sin", "nonzero"]))
-    vmap: 1 of 2 entries carried (50.0%)
-      nonzero: refused (RuntimeError: vmap: We do not support batching operators that can output dynamic shape)
+    >>> report = check_interpreter("vmap", ["sin", "nonzero"])
+    >>> print(report.entries[1])
+    nonzero: refused (RuntimeError: vmap: We do not support batching operators that can output dynamic shape)
+    >>> report.share
+    0.5
     """
     subject = _Transformed(INTERPRETERS[run] if isinstance(run, str) else run, most)
     title = run if isinstance(run, str) else _name(run, run)
