@@ -513,6 +513,15 @@ def test_a_write_into_a_part_reaches_a_payload_whose_parts_are_copies(write: Any
         ("cos", np.zeros(3, np.float32), r"its result to be of float64, found ndarray of float32\[3\]"),
         ("setitem", np.zeros(3), "to write into its first argument, and to return None"),
         ("sum", None, "to return the result, or NotImplemented"),
+        ("matmul", None, r"for numpy.matmul: expected to return an object of shape \[2, 2\], found NoneType"),
+        ("matmul", "hello", r"expected to return an object of shape \[2, 2\], found str"),
+        ("matmul", np.zeros(7), r"found ndarray of shape \[7\]"),
+        ("getitem", None, r"for operator.getitem: expected to return the result, or NotImplemented, found NoneType"),
+        ("getitem", np.zeros(7), r"expected to return an object of shape \[2\], found ndarray of shape \[7\]"),
+        ("argsort", np.zeros(7, np.int64), r"for numpy.argsort: expected to return an object of shape \[3\]"),
+        ("copy", np.zeros(7), r"for numpy.copy: expected to return an object of shape \[3\]"),
+        ("astype", np.zeros(7, np.float32), r"payload.astype: expected to return an object of shape \[3\]"),
+        ("view", None, "payload.view: expected to return the result, or NotImplemented"),
     ],
 )
 def test_what_cannot_be_the_result_is_refused(name: str, returned: Any, said: str) -> None:
@@ -521,9 +530,55 @@ def test_what_cannot_be_the_result_is_refused(name: str, returned: Any, said: st
             return returned if function.__name__ == name else super().carry(function, args, kwargs)
 
     x = pullback.tensor(Wrong(np.zeros(3)), requires_grad=True)
-    uses = {"setitem": lambda: x.detach().fill_(1), "sum": x.sum, "cos": lambda: x.sin().sum().backward()}
+    square = pullback.tensor(Wrong(np.ones((2, 2))))
+    uses = {
+        "setitem": lambda: x.detach().fill_(1),
+        "sum": x.sum,
+        "cos": lambda: x.sin().sum().backward(),
+        "matmul": lambda: square @ square,
+        "getitem": lambda: square[0],
+        "argsort": x.sort,
+        "copy": x.clone,
+        "astype": x.float,
+        "view": lambda: x._data.view(np.int64),
+    }
     with pytest.raises(TypeError, match=said):
         uses[name]()
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (np.matmul, [(3,), (3,)]),
+        (np.matmul, [(3,), (3, 2)]),
+        (np.matmul, [(2, 3), (3,)]),
+        (np.matmul, [(4, 1, 2, 3), (5, 3, 2)]),
+        (np.matmul, [(4, 2, 3), (3,)]),
+        (np.vecdot, [(4, 1, 3), (2, 3)]),
+        (operator.getitem, [(4, 3), 1]),
+        (operator.getitem, [(4, 3), (Ellipsis, None, 1)]),
+        (operator.getitem, [(4, 3), ([0, 3], [1, 2])]),
+        (operator.getitem, [(4,), np.array([True, False, True, True])]),
+        (operator.getitem, [(4,), 2]),
+        (np.argsort, [(4, 3), None]),
+        (np.sort, [(4, 3), 0]),
+    ],
+)
+def test_what_numpy_gives_is_never_refused(function: Any, shapes: Any) -> None:
+    given = [np.ones(s) if i == 0 or function in (np.matmul, np.vecdot) else s for i, s in enumerate(shapes)]
+    inside = [Copying(a) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in given]
+    found = inside[0]._result(function, tuple(inside), {})
+    assert found.numpy().tolist() == function(*given).tolist()
+
+
+def test_a_class_without_carry_is_told_to_define_it() -> None:
+    class Bare(Payload):
+        def __init__(self) -> None:
+            self.shape, self.dtype = (2,), np.dtype(np.float64)
+
+    said = r"^Bare defines no carry\(\), which is asked for the result of numpy\.exp[\s\S]*What to do: write carry\("
+    with pytest.raises(TypeError, match=said):
+        pullback.tensor(Bare()).exp()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -80,9 +81,11 @@ _WRITING = {np.copyto, np.put, np.put_along_axis, np.place, np.putmask, np.fill_
 
 
 def _gives(function: Call) -> bool:
-    """Whether a function that is neither a ufunc nor one of this package has a result."""
+    """Whether a function that is no ufunc has a result; of this package's, that is known of two."""
     if isinstance(getattr(function, "__self__", None), np.ufunc):
         return function.__name__ != "at"
+    if function in (operator.getitem, astype, view):
+        return True
     return isinstance(function, _FUNCTION) and function not in _WRITING
 
 
@@ -99,16 +102,25 @@ def _told(found: Any) -> str:
 
 _MOVING = {np.reshape, np.transpose, np.swapaxes, np.moveaxis, np.squeeze, np.expand_dims, np.broadcast_to, np.flip}
 _REDUCING = {np.sum, np.prod, np.mean, np.var, np.std, np.max, np.min, np.any, np.all}
+_KEEPING = {np.sort, np.argsort, np.copy, astype}  # without an axis, the sorting ones take the last
 
 
 def _shape(function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[int, ...] | None:
     """The shape that NumPy gives the result, where that takes no computation; None elsewhere."""
     if isinstance(function, np.ufunc):
+        shapes = [a.shape if hasattr(a, "shape") else np.shape(a) for a in args]
         if function.signature is None:
-            return np.broadcast_shapes(*(a.shape if hasattr(a, "shape") else np.shape(a) for a in args))
+            return np.broadcast_shapes(*shapes)
+        return None if kwargs else _core_shape(function.signature, shapes)
     elif function in _MOVING and args and isinstance(args[0], Payload):
         found: tuple[int, ...] = function(np.broadcast_to(False, args[0].shape), *args[1:], **kwargs).shape
         return found
+    elif function is operator.getitem and not any(isinstance(part, Payload) for part in leaves([args[1]])):
+        picked: tuple[int, ...] = np.broadcast_to(False, args[0].shape)[args[1]].shape
+        return picked
+    elif function in _KEEPING and args and isinstance(args[0], Payload):
+        flat = function in (np.sort, np.argsort) and kwargs.get("axis", args[1] if len(args) > 1 else -1) is None
+        return (args[0].size,) if flat else args[0].shape
     elif function in _REDUCING and args and isinstance(args[0], Payload):
         whole, axis = args[0].shape, kwargs.get("axis", args[1] if len(args) > 1 else None)
         axes = range(len(whole)) if axis is None else [axis] if isinstance(axis, int) else axis
@@ -116,6 +128,21 @@ def _shape(function: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
         kept = kwargs.get("keepdims", False)
         return tuple(1 if i in gone else n for i, n in enumerate(whole) if kept or i not in gone)
     return None
+
+
+def _core_shape(signature: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...] | None:
+    """The shape that a ufunc with a signature, such as ``(n?,k),(k,m?)->(n?,m?)`` of matmul, gives its only result."""
+    *operands, result = [core.split(",") if core else [] for core in re.findall(r"\((.*?)\)", signature)]
+    sizes: dict[str, int] = {}
+    batches = []
+    for names, shape in zip(operands, shapes, strict=True):
+        missing = len(shape) < len(names)  # such an operand lacks the axes whose names end with a question mark
+        axes = [name for name in names if not (missing and name.endswith("?"))]
+        if (start := len(shape) - len(axes)) < 0:
+            return None
+        sizes.update(zip(axes, shape[start:], strict=True))
+        batches.append(shape[:start])
+    return (*np.broadcast_shapes(*batches), *(sizes[name] for name in result if name in sizes))
 
 
 def _dtypes(ufunc: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[np.dtype[Any]]:
@@ -238,6 +265,11 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
             if found is not NotImplemented:
                 break
         else:
+            if all(kind.carry is Payload.carry for kind in asked):
+                raise _of_the_class(
+                    f"{type(self).__name__} defines no carry(), which is asked for the result of {name_of(function)}",
+                    do="write carry(self, function, args, kwargs) in the class",
+                )
             names = [kind.__name__ for kind in asked]
             none = f"{names[0]} does not carry" if len(names) == 1 else f"none of {', '.join(names)} carries"
             raise _of_the_class(
@@ -256,7 +288,7 @@ class Payload(np.lib.mixins.NDArrayOperatorsMixin):
         wrong, told, shape = "", _told(found), _shape(function, args, kwargs)
         if function is operator.setitem:
             wrong = "" if found is None else "to write into its first argument, and to return None"
-        elif found is None and _gives(function):
+        elif found is None and (_gives(function) or (shape is None and isinstance(function, np.ufunc))):
             wrong = "to return the result, or NotImplemented"
         elif shape is not None:
             many, kinds = function.nout if isinstance(function, np.ufunc) else 1, _dtypes(function, args, kwargs)
