@@ -101,11 +101,11 @@ def test_a_wrong_shape_or_dtype_is_found() -> None:
     assert found == REFUSED
     assert by.endswith("expected its result to be of float64, found Faulty of float32[].")
     assert status(faulty(narrow, np.sum), "sum") == (WRONG, "a result is of float32[], expected float64[]")
-    for function in (np.sin, np.sum):
+    for function in (np.sin, np.sum, np.matmul):
         found, by = status(faulty(lying, function), function.__name__)
         assert found == REFUSED
         assert by.endswith("expected to return an object of shape [], found Lying of shape [7].")
-    assert status(faulty(lying, np.matmul), "matmul") == (WRONG, "a result is of float64[7], expected float64[]")
+    assert status(faulty(lying, np.concatenate), "cat") == (WRONG, "a result is of float64[7], expected float64[3, 3]")
 
 
 def test_a_wrong_gradient_is_found() -> None:
