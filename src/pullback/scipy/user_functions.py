@@ -58,12 +58,12 @@ def check_choice(where: str, name: str, value: Any, choices: Sequence[str]) -> N
         )
 
 
-def not_converged(where: str, said: str, change: str) -> RuntimeError:
-    """The error of a solver that found nothing. said: SciPy's own words. change: what may help."""
+def not_converged(where: str, said: str, do: str) -> RuntimeError:
+    """The error of a solver that found nothing. said: SciPy's own words. do: what may help."""
     return RuntimeError(
         errors.message(
             f"{where} did not converge, so there is no solution to differentiate: {said}",
-            do=f"change {change}; on_failure='nan' gives NaN",
+            do=f"{do}; on_failure='nan' gives NaN",
         )
     )
 
@@ -107,7 +107,28 @@ def value_of(fun: Any, where: str, out: Any) -> Tensor:
         raise TypeError(
             errors.message(f"{where}: {name_of(fun)} must return a value", found="None", do="end it with a return")
         )
-    return as_tensor(out)
+    try:
+        return as_tensor(out)
+    except (RuntimeError, ValueError) as error:
+        if isinstance(out, (list, tuple)):
+            _check_rows(fun, where, [tuple(as_tensor(row).shape) for row in out], error)
+        raise
+
+
+def _check_rows(fun: Any, where: str, shapes: list[tuple[int, ...]], error: Exception) -> None:
+    """An error that names the first row whose shape is not that of the largest one."""
+    largest = max(shapes, key=lambda shape: (len(shape), shape))
+    odd = next((i for i, shape in enumerate(shapes) if shape != largest), None)
+    if odd is None:
+        return
+    constant = "write 1 + 0 * y[0] for a constant 1, with one of the unknowns"
+    text = errors.message(
+        f"{where}: row {odd} of what {name_of(fun)} returns",
+        expected=f"shape {list(largest)}, as row {shapes.index(largest)} has",
+        found=f"shape {list(shapes[odd])}",
+        do="give all rows one shape" if shapes[odd] else constant,
+    )
+    raise (RuntimeError if isinstance(error, RuntimeError) else ValueError)(text) from error
 
 
 # Tensors that a function reads besides its arguments ------------------------------------------------------------------

@@ -22,6 +22,7 @@ from ..user_functions import ON_FAILURE, Given, check_choice, check_function, no
 _WHERE = "pullback.scipy.integrate.solve_bvp"
 
 _MESHES = 5  # how often samples are solved again for a mesh of one size
+_FULL = 1  # SciPy's status of a mesh with more than max_nodes points
 _APART = 1e-12  # points of a mesh that are nearer are one
 
 
@@ -232,7 +233,10 @@ def solve_bvp(
     runs = list(problem.runs)
     worst = max(runs, key=lambda r: r.status)
     if worst.status and on_failure == "raise":
-        raise not_converged(_WHERE, worst.message, "the first guess y, the mesh x, max_nodes or tol")
+        do = "change the first guess y, the mesh x or tol"
+        if worst.status == _FULL:
+            do = f"raise max_nodes above {max_nodes}, give a larger tol, or a first guess y that is nearer"
+        raise not_converged(_WHERE, worst.message, do)
     if len({r.x.size for r in runs}) > 1:
         raise RuntimeError(
             errors.message(

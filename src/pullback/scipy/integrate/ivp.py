@@ -235,7 +235,7 @@ def _matrix(value: Any) -> Any:
 def _check_runs(runs: Sequence[Run], on_failure: str) -> None:
     for run in runs:
         if run.failed and on_failure == "raise":
-            raise not_converged(_WHERE, run.result.message, "the method, its tolerances or t_span")
+            raise not_converged(_WHERE, run.result.message, "change the method, its tolerances or t_span")
     if len({(r.main, *map(len, r.result.t_events or [])) for r in runs}) > 1:
         raise RuntimeError(
             errors.message(

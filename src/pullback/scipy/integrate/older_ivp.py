@@ -162,7 +162,7 @@ def odeint(
     runs = list(system.runs)
     worst = min(runs, key=lambda r: r.result.status).result
     if worst.status < 0 and on_failure == "raise":
-        raise not_converged(_WHERE, worst.message, "mxstep, rtol, atol or t")
+        raise not_converged(_WHERE, worst.message, "change mxstep, rtol, atol or t")
     rows = call(Trajectory(system), which, *inputs)[1]
     if worst.status < 0:
         rows = rows * np.nan

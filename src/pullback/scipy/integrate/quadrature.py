@@ -161,7 +161,7 @@ def _split(flat: Any, like: Sequence[Any]) -> Any:
 
 _ROUNDING = 2  # the status of quad_vec for an integral that is as exact as rounding allows
 
-_CHANGE = "the limits, points, limit, epsabs or epsrel"
+_CHANGE = "change the limits, points, limit, epsabs or epsrel"
 
 
 class _Adaptive:

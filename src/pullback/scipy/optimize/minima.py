@@ -18,7 +18,7 @@ from ..array_nodes import Array, array_of, floating
 from ..direct_calls import Direct
 from ..mirror import mirrors
 from ..progress_bar import counting, shown
-from ..user_functions import plain_options, plain_setting
+from ..user_functions import bare, plain_options, plain_setting
 from .outcomes import Runs, outcome, solved
 from .stationary import Program, rows_of
 
@@ -114,7 +114,7 @@ def _bounds(program: Program, bounds: Any, start: Array, parameters: Any) -> Any
         return None
     with no_grad():
         _, lower, upper = map(array_of, program.parts(wrap(start), *parameters)[0])
-    kept = getattr(bounds, "keep_feasible", False)
+    kept = bare(getattr(bounds, "keep_feasible", False))  # SciPy broadcasts it with Tensors, so it may be one
     return scipy.optimize.Bounds(lower, upper, kept)
 
 

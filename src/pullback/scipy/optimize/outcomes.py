@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -121,9 +122,29 @@ class Runs:
         x = np.array(x, dtype=np.result_type(x, np.float32)).reshape(-1)
         if not succeeded(result):
             if self.on_failure == "raise":
-                raise not_converged(self.where, reason(result), "x0, the method or its tolerances")
+                raise not_converged(self.where, reason(result), _advice(reason(result)))
             x[...] = np.nan
         return x
+
+
+_ADVICE = (
+    (
+        r"iteration limit|(total|maximum|max\.) (no\.|number) of|too many function|maxfun|maxfev|converge after",
+        "raise the limit of iterations or calls (maxiter, maxfev, maxfun or max_nfev; minimize and root take it in "
+        "options=), or change x0 or the method",
+    ),
+    (r"precision loss", "give a larger tol, for rounding hides further progress, or scale the unknowns"),
+    (
+        r"singular matrix c|positive directional|more equality constraints|constraints incompatible",
+        "remove constraints that follow from the others or contradict them, or give a larger tol, or change x0",
+    ),
+)  # what to do about SciPy's words
+
+
+def _advice(said: str) -> str:
+    """What to do about a failure that SciPy words like this."""
+    known = (do for words, do in _ADVICE if re.search(words, said.lower()))
+    return next(known, "change x0, the method or its tolerances")
 
 
 def succeeded(result: Any) -> bool:

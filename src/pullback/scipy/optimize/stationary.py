@@ -31,6 +31,7 @@ from .outcomes import Problem
 
 _NEAR = (1e-4, 1e-3, 1e-2)  # relative to a bound: what may lie at it, if nothing nearer explains the slope
 _LEFT = 1e-2  # relative to the slope: what multipliers need not explain of it
+_DEPENDENT = 1e-10  # relative: gradients of constraints that depend on each other, but for rounding
 _NOTHING = 1e-5  # relative to the gradient: a multiplier that may be zero
 
 
@@ -232,12 +233,43 @@ class Optimality(Implicit):
             gaps = np.minimum(np.abs(values - lower), np.abs(upper - values)) / (1 + np.abs(values))
             weak = (gaps <= _NOTHING) & (np.abs(z[n:]) <= _NOTHING * (1 + size)) & (lower != upper)
             if weak.any():
-                raise RuntimeError(self._weak(int(np.argmax(weak)), parameters))
-        return super()._factorise(x, inputs)
+                i = int(np.argmax(weak))
+                gap, limits = gaps[i] * (1 + abs(values[i])), (_NOTHING * (1 + abs(values[i])), _NOTHING * (1 + size))
+                raise RuntimeError(self._weak(i, parameters, gap, z[n + i], limits))
+        try:
+            return super()._factorise(x, inputs)
+        except RuntimeError as error:
+            if program.rows:
+                self._check_independent(z, parameters, error)
+            raise
 
-    def _weak(self, number: int, parameters: Sequence[Any]) -> str:
+    def _weak(
+        self, number: int, parameters: Sequence[Any], gap: float, multiplier: float, limits: tuple[float, float]
+    ) -> str:
         return errors.message(
             f"{self.where}: {self.program.named(number, parameters)} is reached, but has no multiplier: on one side "
-            "of it the minimum follows it and on the other it does not, so there is no derivative",
-            do="leave the bound out, or move it",
+            "of it the minimum follows it and on the other it does not. At this kink there is no derivative (distance "
+            f"{gap:.2g}, multiplier {abs(multiplier):.2g}; a derivative needs a distance above {limits[0]:.2g} or a "
+            f"multiplier above {limits[1]:.2g})",
+            do="change the parameters a little to either side, or detach() them",
         )
+
+    def _check_independent(self, z: Array, parameters: Sequence[Any], error: RuntimeError) -> None:
+        """RuntimeError that names active constraints whose gradients depend on each other."""
+        n = self.program.shape[0]
+        _, lower, upper = self.program.at(z[:n], parameters)
+        active = np.flatnonzero((z[n:] != 0) | (lower == upper))
+        with no_grad():
+            whole = array_of(jacfwd(lambda y: self.program.constraints(y, *parameters)[0])(wrap(z[:n].copy())))
+        left, sizes, _ = np.linalg.svd(whole[active])
+        rank = int((sizes > _DEPENDENT * np.max(sizes, initial=0.0)).sum())
+        among = active[(np.abs(left[:, rank:]) > _DEPENDENT).any(1)]
+        if among.size:
+            names = ", ".join(self.program.named(int(i), parameters) for i in among)
+            raise RuntimeError(
+                errors.message(
+                    f"{self.where}: {names} are linearly dependent at the minimum: it may be unique, but its "
+                    "multipliers are not, so there is no derivative",
+                    do="remove one of them: what follows from the others holds without it",
+                )
+            ) from error
