@@ -254,3 +254,30 @@ def test_a_write_over_all_of_a_tensor_may_be_gone_through_twice(write: str) -> N
         assert y.grad_fn.name() == "CopyBackwards"
         pullback.autograd.grad(y.sum(), x)
     assert pullback.autograd.grad(y.sum(), x)[0].tolist() == pullback.ones(2, 1, 2).tolist()
+
+
+NUMBERS_OF_A_NUMBER = {
+    "sum": lambda t: t.sum(),
+    "norm": lambda t: t.norm(3),
+    "mean over an axis": lambda t: t.mean(0),
+    "amax": lambda t: t.amax(0),
+    "softmax": lambda t: t.softmax(0),
+    "cumsum": lambda t: t.cumsum(0),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS_OF_A_NUMBER)
+def test_what_no_grad_made_of_a_number_is_no_view(name: str) -> None:
+    def f(t: Any) -> Any:
+        with pullback.no_grad():
+            v = NUMBERS_OF_A_NUMBER[name](t + 2)
+        v.mul_(t)
+        return v
+
+    x = pullback.tensor([-0.5, 1.0, -1.0], dtype=pullback.float64, requires_grad=True)
+    found = pullback.func.vmap(f)(x)
+    for got, one in zip(found, x, strict=True):
+        assert got.item() == f(one).item()
+    (g,) = pullback.autograd.grad(found.sum(), x)
+    expected = [NUMBERS_OF_A_NUMBER[name](one.detach() + 2).item() for one in x]
+    assert g.tolist() == expected

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..table.checks import own
 from ..table.levels import mapped
 from ..tensor.arrays import wrap_axis
 from ..tensor.nested import any_instance, instances
@@ -96,7 +97,7 @@ class dims:  # noqa: N801 - written as a fact in an entry
                 given[name] = wrap_axis(dim, ndim) + 1
         given[op.params[0]] = value
         found = _called(op, given)
-        return found if shape is None else mapped(lambda t: t.reshape(shape), found)
+        return found if shape is None else mapped(lambda t: own(t.reshape(shape), (value,)), found)
 
     def _of_numbers(self, level: Vmap, op: Op, args: dict[str, Any]) -> Any:
         """The operation on tensors without axes, as rows of one element; None if its results are not such tensors."""
@@ -106,11 +107,11 @@ class dims:  # noqa: N801 - written as a fact in an entry
             for d in dim if isinstance(dim, (tuple, list)) else () if dim is None else (dim,):
                 wrap_axis(d, 1)  # only the axes 0 and -1 may be given
             given[name] = 1
-        given[op.params[0]] = level.value(given[op.params[0]]).reshape(level.size, 1)
+        given[op.params[0]] = (source := level.value(given[op.params[0]])).reshape(level.size, 1)
         found = _called(op, given)
         if any(t._data.size != level.size for t in instances([found], Tensor)):
             return None
-        return mapped(lambda t: t.reshape(level.size), found)
+        return mapped(lambda t: own(t.reshape(level.size), (source,)), found)
 
 
 def _called(op: Op, given: dict[str, Any]) -> Any:

@@ -60,11 +60,11 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
             if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
                 found = body(*args)
                 if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
-                    _own(found, args)
+                    own(found, args)
                 return found
             found = _unusual(op, call, body, args, kwargs)
             if type(found) is Tensor and found._view is not None:
-                _own(found, (*args, *kwargs.values()))
+                own(found, (*args, *kwargs.values()))
             return found
         except Exception as error:
             errors.rename(op.name, error, (*args, *kwargs.values()))
@@ -83,14 +83,12 @@ def _in_order(body: Callable[..., Any]) -> Callable[..., Any]:
     return ordered
 
 
-def _own(found: Tensor, args: tuple[Any, ...]) -> None:
+def own(found: Tensor, args: tuple[Any, ...]) -> Tensor:
     """Make the result of a composite no view, if it is one of what the composite computed itself, which nobody has."""
-    assert found._view is not None
-    base = found._view.base
-    for t in instances(args, Tensor):
-        if t is base or (t._view is not None and t._view.base is base):
-            return
-    found._view = None
+    base = None if found._view is None else found._view.base
+    if base is not None and not any(t is base or (t._view and t._view.base is base) for t in instances(args, Tensor)):
+        found._view = None
+    return found
 
 
 def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Callable[..., Any]:
