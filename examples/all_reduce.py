@@ -13,7 +13,7 @@ import pullback.distributed as dist
 
 
 class OneLoss(torch.autograd.Function):
-    """The sum over the ranks, of which all ranks make one loss."""
+    """The sum over the ranks; all ranks make one loss from it."""
 
     @staticmethod
     def forward(ctx, x):
@@ -27,7 +27,7 @@ class OneLoss(torch.autograd.Function):
 
 
 class LossOfEach(OneLoss):
-    """The sum over the ranks, of which each rank makes a loss of its own."""
+    """The sum over the ranks; each rank makes its own loss from it."""
 
     @staticmethod
     def backward(ctx, grad_output):
