@@ -370,9 +370,14 @@ def see_all(wanted: bool) -> None:
     _plain, _plain_too = (None, ()) if wanted else (Tensor, PLAIN)
 
 
+def _of_payloads(op: Op) -> Callable[..., Any]:
+    """The forward of an elementwise operation; its results are contiguous where the entry says so."""
+    return (lambda *payloads: in_order(op.forward(*payloads))) if op.contiguous else op.forward
+
+
 def unary(op: Op) -> Callable[..., Any]:
     """The function that calls an elementwise operation of one argument: a hot path."""
-    fn, floats, differentiable = op.forward, op.floats, bool(op.rules)
+    fn, floats, differentiable = _of_payloads(op), op.floats, bool(op.rules)
 
     def call(input: Any, *, out: Any = None) -> Any:
         try:
@@ -423,7 +428,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     operator: it implements ``a + b``, so it leaves an operand it does not know to the other side. reflected: it
     implements ``__radd__``.
     """
-    fn, floats = op.forward, op.floats
+    fn, floats = _of_payloads(op), op.floats
     plans, differentiable = op.plans, op.differentiable
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:

@@ -97,9 +97,9 @@ def _refuse_exponent(place: int, value: int, dtype: np.dtype[Any]) -> None:
 
 def _power(input: Any, other: Any) -> Any:
     if not hasattr(input, "size"):
-        return np.power(input, other)
+        return in_order(np.power(input, other))
     need("pow", NUMBERS, input)
-    if not input.ndim:  # as for a number in torch
+    if not input.ndim:  # as for a number
         return in_order(_of_arrays(input, other))
     return _of_arrays(input, other)
 
