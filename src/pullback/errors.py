@@ -19,6 +19,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import takewhile
+from sys import getrefcount
 from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -528,7 +529,7 @@ def _found(name: str) -> Any:
 # A Function of PyTorch itself -----------------------------------------------------------------------------------------
 
 _TOLD: weakref.WeakSet[type] = weakref.WeakSet()
-_LOOKED = [0]  # the number of classes at the last look
+_LOOKED = [0]  # the references to `Function` after the last look: a class that is derived from it holds some
 
 
 def notice_foreign_functions() -> None:
@@ -541,10 +542,11 @@ def notice_foreign_functions() -> None:
     if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
         return
     base = getattr(getattr(torch, "autograd", None), "Function", None)
-    kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
-    if len(kinds) == _LOOKED[0]:
+    references = getrefcount(base)  # a list of the hundreds of classes would be a tenth of a small pass
+    if references == _LOOKED[0]:
         return
-    _LOOKED[0] = len(kinds)
+    _LOOKED[0] = references
+    kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
     for kind in kinds:
         names = vars(sys.modules.get(kind.__module__, object))
         if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):

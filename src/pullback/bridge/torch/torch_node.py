@@ -17,11 +17,11 @@ from torch.autograd.graph import _engine_run_backward
 
 from ... import errors
 from ...autograd.function import Function
-from ...tensor.modes import thread
+from ...tensor.modes import LEVELS, thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..hosts import check_function, name_of
-from .exchange import has_derivative, to_pullback, to_torch
+from .exchange import array_of, has_derivative, to_torch
 
 
 def function(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +64,7 @@ def made_function(f: Callable[..., Any], where: str, first: Sequence[Any] = ()) 
     """`function`, for what was checked. first: torch tensors that stand for the first arguments."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and all(isinstance(a, Tensor) for a in args):
+        if not kwargs and all([isinstance(a, Tensor) for a in args]):
             foreign = Foreign(f, where, first)
             return foreign.nested(apply(foreign, args))
         tree = (args, kwargs)
@@ -278,11 +278,13 @@ def _gradients(
                 outs, ins, vectors, retain_graph=True, create_graph=create, allow_unused=True, is_grads_batched=True
             )
     lead = () if batch is None else (batch,)
-    return [torch.zeros(lead + t.shape, dtype=t.dtype) if g is None else g for g, t in zip(found, ins, strict=True)]
+    return [g if g is not None else torch.zeros(lead + t.shape, dtype=t.dtype) for g, t in zip(found, ins, strict=True)]
 
 
 def _picked(values: Sequence[Any], which: Sequence[bool]) -> tuple[Any, ...]:
-    return tuple(v for v, w in zip(values, which, strict=True) if w)
+    if False not in which:  # most often
+        return tuple(values)
+    return tuple([v for v, w in zip(values, which, strict=True) if w])
 
 
 def taken_over(outs: Sequence[Any], ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -290,13 +292,13 @@ def taken_over(outs: Sequence[Any], ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     taken = [p._data for p in ps]
     made = []
     for o in outs:
-        p = to_pullback(o)
-        for a in taken:
-            if np.may_share_memory(p._data, a):
-                p = wrap(p._data.copy())
+        a = array_of(o.detach())
+        for b in taken:
+            if np.may_share_memory(a, b):
+                a = a.copy()
                 break
-        taken.append(p._data)
-        made.append(p)
+        taken.append(a)
+        made.append(wrap(a))
     return tuple(made)
 
 
@@ -350,7 +352,7 @@ def _refuse_captured(outs: Sequence[Any], ts: Sequence[Any], where: str) -> None
 
 def apply(foreign: Foreign, ps: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The results of a foreign function, with their places in our graph."""
-    lifted = any(isinstance(p, Lifted) for p in ps)
+    lifted = LEVELS.n > 0 and any(isinstance(p, Lifted) for p in ps)
     foreign.enabled = lifted or thread.modes.grad_enabled
     foreign.tracked = tracked = [lifted or p._requires_grad for p in ps]
     foreign.records = lifted or (foreign.enabled and True in tracked)
@@ -377,7 +379,7 @@ class TorchFunction(Function):
             for version, n, t in ctx.counts:
                 if version.n != n:  # we wrote to a result; torch refuses if its graph needs it
                     torch.autograd.graph.increment_version(t)
-        if graph is None or thread.modes.grad_enabled or any(isinstance(g, Lifted) for g in gs):
+        if graph is None or thread.modes.grad_enabled or (LEVELS.n and any(isinstance(g, Lifted) for g in gs)):
             found = apply(ctx.foreign.vjp(wanted, ctx.floats, graph), [*gs, *ps])
         else:
             vectors = [to_torch(g) for g, has in zip(gs, ctx.floats, strict=True) if has]
@@ -398,6 +400,7 @@ class TransformedTorchFunction(TorchFunction):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         """Keep torch's graph, and the arguments."""
         foreign, *ps = inputs
+        ctx.save_for_forward(*ps)
         _keep(ctx, foreign, ps, output)
 
     @staticmethod
@@ -418,12 +421,10 @@ class TransformedTorchFunction(TorchFunction):
 def _keep(ctx: Any, foreign: Foreign, ps: Sequence[Tensor], outs: Sequence[Tensor]) -> None:
     """Keep what the derivatives of a call need."""
     ctx.save_for_backward(*ps)
-    ctx.save_for_forward(*ps)
     ctx.foreign, ctx.graph = foreign, foreign.graph
     ctx.floats = [o._data.dtype.kind in "fcV" for o in outs]
     if ctx.graph is not None:
         constant = [o for o, t in zip(outs, ctx.graph.outs, strict=True) if not t.requires_grad]
         if constant:
             ctx.mark_non_differentiable(*constant)
-        versions = [o._share_version() for o in outs]
-        ctx.counts = [(v, v.n, t) for v, t in zip(versions, ctx.graph.outs, strict=True)]
+        ctx.counts = [(v := o._share_version(), v.n, t) for o, t in zip(outs, ctx.graph.outs, strict=True)]
