@@ -421,7 +421,7 @@ def test_a_view_without_elements_is_resized_within_its_memory() -> None:
     view.resize_(2).mul_(5)
     assert (view._is_view(), base.tolist()) == (True, [0.0, 5.0, 10.0])
     view = base[3:]
-    with pytest.raises(RuntimeError, match="a view without elements cannot be given any in place"):
+    with pytest.raises(RuntimeError, match="storage offset 3 reach over 5 elements, out of bounds for storage of 3"):
         view.resize_(2)
     assert (view.shape, view._is_view(), base.tolist()) == ((0,), True, [0.0, 5.0, 10.0])
 

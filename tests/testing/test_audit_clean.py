@@ -52,6 +52,8 @@ EXAMPLES = {
     "CustomReLU": ("custom_relu", (torch.tensor([-1.5, -0.5, 0.5, 2.0]),), ()),
     "LeakyReLU": ("leaky_relu", (torch.tensor([-1.5, -0.5, 0.5, 2.0]), 0.2), ()),
     "Linear": ("linear", (torch.arange(12.0).view(4, 3), M, torch.ones(2)), ()),
+    "LossOfEach": ("all_reduce", (X,), ()),
+    "OneLoss": ("all_reduce", (X,), ()),
     "Spmm": ("sparse_product", (INDICES, X, (2, 3), torch.arange(12.0).view(3, 4)), ()),
     "Swish": ("swish", (M,), ()),
     # it shows how gradients of broadcast arguments are summed, and for that leaves needs_input_grad out
@@ -65,7 +67,13 @@ def test_an_example_passes(name: str) -> None:
     if name == "Spmm":
         pytest.importorskip("scipy")
     file, inputs, only = EXAMPLES[name]
-    clean(getattr(example(file), name), *inputs, only=only)
+    if file == "all_reduce":  # on one process, which is a group of its own
+        torch.distributed.init_process_group("mpi")
+    try:
+        clean(getattr(example(file), name), *inputs, only=only)
+    finally:
+        if file == "all_reduce":
+            torch.distributed.destroy_process_group()
 
 
 def test_every_function_of_the_examples_is_audited() -> None:

@@ -354,7 +354,8 @@ class Trace(Level):
                 "a tensor is written to whose bytes are also seen as another dtype",
                 "use the operation without the underscore",
             )
-        if held is not root and overlaps(held.example):
+        # along a whole axis, as after expand(), nothing but one value for all is written: eager mode refuses the rest
+        if held is not root and overlaps(held.example) and not overlaps(held.example, along_axes=True):
             raise refused(
                 "a tensor is written to in part whose elements share memory (unfold(), as_strided(), expand())",
                 "write to the tensor that it is a view of; or clone() it first",

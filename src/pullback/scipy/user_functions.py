@@ -300,7 +300,7 @@ class Given:
 
     def note(self, where: str, *functions: Any) -> None:
         """Note what the variables of functions are, for derivatives, which call them later."""
-        if thread.modes.grad_enabled or LEVELS.n:
+        if thread.modes.grad_enabled or thread.modes.levels:
             self._bindings |= {id(fun): (where, Bindings(fun)) for fun in functions if id(fun) not in self._bindings}
 
     @contextmanager

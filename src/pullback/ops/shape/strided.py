@@ -117,7 +117,10 @@ def _viewed(out: Tensor, op: Any, args: tuple[Any, ...]) -> Tensor:
     """The result, tied to the tensor it is a view of. If it had to be a copy, it is made read-only."""
     source = args[0]
     if isinstance(out, Lifted) == isinstance(source, Lifted):
-        if same_memory(out._data, source._data):
+        held = innermost(source._data)
+        if isinstance(held, np.ndarray) and not held.size:
+            held = _memory(held)  # an empty part shares none of its elements, and yet it lies there
+        if same_memory(out._data, held):
             as_view(out, op, args, known=True)
         elif out._data.size:
             innermost(out._data).setflags(write=False)
