@@ -64,7 +64,7 @@ def made_function(f: Callable[..., Any], where: str, first: Sequence[Any] = ()) 
     """`function`, for what was checked. first: torch tensors that stand for the first arguments."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and all([isinstance(a, Tensor) for a in args]):
+        if not kwargs and all([isinstance(a, Tensor) for a in args]):  # noqa: C419 - a list is quicker than a generator
             foreign = Foreign(f, where, first)
             return foreign.nested(apply(foreign, args))
         tree = (args, kwargs)
