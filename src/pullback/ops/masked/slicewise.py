@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...table.entry import composite
+from ...table.entry import composite, titled
 from ...table.samples import A, D, Differs, S, Sample, V, inf, mask, nan
 from ...tensor.arrays import wrap_axis
 from ...tensor.tensor import Tensor
 from ..elementwise import analysis
 from ..elementwise import softmax as softmaxes
+from ..elementwise.arithmetic import div
 from ..make.conversion import to
 from ..reduce import scans
 from .reducing import norm
@@ -78,8 +79,10 @@ def softmin(input: Tensor, dim: int, *, dtype: Any = None, mask: Any = None) -> 
     return softmaxes.softmax(-kept, axis, dtype=dtype)
 
 
+_quotient = titled(div, "DivBackward0", contiguous=True)
+
+
 @composite(
-    contiguous=True,
     home="masked",
     samples=lambda: [
         *slicewise(2.0),
@@ -100,7 +103,7 @@ def normalize(
     """
     axis = wrap_axis(dim, input.ndim)
     size = norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask)
-    found: Tensor = filled("normalize", input, mask, 0) / size.clamp(min=eps)
+    found: Tensor = _quotient(filled("normalize", input, mask, 0), size.clamp(min=eps))
     return found
 
 
