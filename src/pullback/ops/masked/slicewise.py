@@ -103,7 +103,8 @@ def normalize(
     """
     axis = wrap_axis(dim, input.ndim)
     size = norm(input, ord, axis, keepdim=True, dtype=dtype, mask=mask)
-    found: Tensor = _quotient(filled("normalize", input, mask, 0), size.clamp(min=eps))
+    divide = div if mask is None else _quotient  # behind a mask, most of torch's results lie in order
+    found: Tensor = divide(filled("normalize", input, mask, 0), size.clamp(min=eps))
     return found
 
 
