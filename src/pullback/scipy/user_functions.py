@@ -24,7 +24,7 @@ from ..autograd.node import AccumulateGrad, edge_of
 from ..compile.compiled import Compiled
 from ..func.reverse import vjp
 from ..interpreters.traced import Traced
-from ..tensor.modes import LEVELS, thread
+from ..tensor.modes import thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
@@ -149,7 +149,7 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
     for them. RuntimeError for a tensor whose place is not visible.
     """
     fun = call if fun is None else fun
-    if not thread.modes.grad_enabled and not LEVELS.n:
+    if not thread.modes.grad_enabled and not thread.modes.levels:
         return ()
     given = [example(a) for a in args]
     found: dict[int, Captured] = {}
@@ -287,7 +287,7 @@ class Given:
         that are recorded step by step.
         """
         values = [as_tensor(p) for p in (*head, *self.inputs)]
-        if not LEVELS.n and not (thread.modes.grad_enabled and any(v.requires_grad for v in values)):
+        if not thread.modes.levels and not (thread.modes.grad_enabled and any(v.requires_grad for v in values)):
             return
         floats = [v._data.dtype.kind in "fc" for v in values]
         held = [example(v) for v in values]
