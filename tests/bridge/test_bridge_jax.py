@@ -429,3 +429,12 @@ def test_jaxs_functions_are_called_from_several_threads() -> None:
     for thread in threads:
         thread.join()
     assert found == [True] * 40
+
+
+def test_vectors_in_a_batch_at_one_point_of_a_jax_function() -> None:
+    F, sine, x = pullback.func, function(jnp.sin), pullback.randn(3, dtype=pullback.float64)
+    vectors = pullback.randn(2, 3, dtype=pullback.float64)
+    right = (vectors * x.cos()).numpy()
+    np.testing.assert_allclose(F.vmap(lambda v: F.vjp(sine, x)[1](v)[0])(vectors).numpy(), right)
+    np.testing.assert_allclose(F.vmap(lambda v: F.grad(lambda x: (sine(x) * v).sum())(x))(vectors).numpy(), right)
+    np.testing.assert_allclose(F.vmap(lambda v: F.jvp(sine, (x,), (v,))[1])(vectors).numpy(), right)

@@ -62,6 +62,27 @@ def test_second_derivatives(name: str) -> None:
 F = pullback.func
 product, ours = function(lambda a: torch.sin(a).prod()), lambda a: pullback.sin(a).prod()
 
+def test_forward_mode_at_a_point_that_repeats_its_memory() -> None:
+    """torch itself refuses such a point."""
+    sine = function(torch.sin)
+    x, t = pullback.tensor([0.5], dtype=pullback.float64).expand(3), pullback.tensor([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(F.jvp(sine, (x,), (t.double(),))[1].numpy(), np.cos(0.5) * t.numpy())
+    rows = pullback.stack([real(3).detach()] * 2)
+    found = F.vmap(F.hessian(lambda x: sine(x).sum()))(rows)
+    np.testing.assert_allclose(found[1].numpy(), np.diag(-np.sin(rows[1].numpy())), atol=1e-15)
+    found = F.vmap(F.jacfwd(F.hessian(lambda x: sine(x).sum())))(rows)
+    np.testing.assert_allclose(found.sum((2, 3)).numpy(), -np.cos(rows.numpy()))
+
+
+def test_vectors_in_a_batch_at_one_point() -> None:
+    sine, x = function(torch.sin), real(3).detach()
+    vectors = pullback.randn(2, 3, dtype=pullback.float64)
+    right = (vectors * x.cos()).numpy()
+    np.testing.assert_allclose(F.vmap(lambda v: F.vjp(sine, x)[1](v)[0])(vectors).numpy(), right)
+    np.testing.assert_allclose(F.vmap(lambda v: F.grad(lambda x: (sine(x) * v).sum())(x))(vectors).numpy(), right)
+    np.testing.assert_allclose(F.vmap(lambda v: F.jvp(sine, (x,), (v,))[1])(vectors).numpy(), right)
+
+
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "grad": F.grad,
     "jvp": lambda f: lambda x: F.jvp(f, (x,), (x,)),

@@ -232,6 +232,8 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
     with recording(enabled):
         if generated:
             found = [(t, 0) for t in Generated.apply(Batch(level, node, operands), *values)]
+        elif not _any(operands, level.varies):  # its own rule has no batch to see
+            found = [(t, None) for t in door.call(cls.apply, values)]
         else:
             dims = [0 if isinstance(t, Tensor) and level.varies(t) else None for t in operands]
             found = call_vmap(level, cls, door, dims, values)

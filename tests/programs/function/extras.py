@@ -478,6 +478,24 @@ def a_vmap_of_ones_own(lib: Any) -> Any:
 
 
 @program
+def a_vmap_of_ones_own_is_not_asked_where_nothing_varies(lib: Any) -> Any:
+    func, seen = lib.func, []
+
+    def vmap(info: Any, in_dims: Any, x: Any) -> Any:
+        seen.append(in_dims)
+        return x.sin(), 0
+
+    F = sine(lib, vmap=vmap)
+    x, vectors = constant(lib, [1.0, 2.0, 3.0]), constant(lib, [[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]])
+    return (
+        func.vmap(lambda v: func.vjp(F.apply, x)[1](v)[0])(vectors),
+        func.vmap(lambda v: func.grad(lambda x: (F.apply(x) * v).sum())(x))(vectors),
+        func.vmap(lambda v: func.vmap(lambda x: F.apply(x) * v.sum())(x))(vectors),
+        seen,
+    )
+
+
+@program
 def a_generated_vmap(lib: Any) -> Any:
     F = sine(lib, generate_vmap_rule=True)
     x = leaf(lib, [1.0, 2.0])
