@@ -62,6 +62,7 @@ def test_second_derivatives(name: str) -> None:
 F = pullback.func
 product, ours = function(lambda a: torch.sin(a).prod()), lambda a: pullback.sin(a).prod()
 
+
 def test_forward_mode_at_a_point_that_repeats_its_memory() -> None:
     """torch itself refuses such a point."""
     sine = function(torch.sin)

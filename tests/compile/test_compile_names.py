@@ -17,6 +17,7 @@ import pytest
 
 import pullback
 from pullback import Tensor, nn
+from pullback.compile.trace import code_names
 from pullback.interpreters.traced import TraceError
 
 Case = Callable[[], tuple[Callable[[Tensor], Any], Callable[[], Any]]]
@@ -326,3 +327,17 @@ def test_a_name_of_a_module_that_is_set_is_an_error() -> None:
         with pytest.raises(TraceError, match=r"nn\.last was changed"):
             pullback.compile(f, backend="numpy")(ones())
         assert not hasattr(pullback.nn, "last")
+
+
+def test_what_a_function_of_many_names_imports_is_found() -> None:
+    """From the 256th name on, an instruction has a prefix, which stands between an import and what it says."""
+    many = "; ".join(f"n{i}.real" for i in range(300))
+    scope: dict[str, Any] = {f"n{i}": 0 for i in range(300)}
+    exec(f"def f():\n    {many}\n    from os.path import join, exists\n    import math", scope)
+    assert code_names.imported_in(scope["f"].__code__, scope) == [
+        "os",
+        "os.path",
+        "os.path.join",
+        "os.path.exists",
+        "math",
+    ]

@@ -41,7 +41,7 @@ def imported_in(code: types.CodeType, space: dict[str, Any]) -> list[str]:
     """The modules that a function, and functions defined in it, import, and what they might import from these."""
     found: list[str] = []
     codes = [part for part in codes_in(code) if dis.opmap["IMPORT_NAME"] in part.co_code[::2]]
-    steps = [step for part in codes for step in dis.get_instructions(part)]
+    steps = [step for part in codes for step in dis.get_instructions(part) if step.opname != "EXTENDED_ARG"]
     for i, step in enumerate(steps):
         if step.opname != "IMPORT_NAME":
             continue
