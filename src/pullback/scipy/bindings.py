@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import errors
 from ..compile.compiled import Compiled
+from ..compile.trace.code_names import names_in
 from ..tensor.tensor import Tensor
 
 _DEPTH = 6  # how far it looks from the function
@@ -201,12 +202,4 @@ def _is_object(value: Any) -> bool:
     return plain and (ours or not _is_library(cls.__module__))
 
 
-def names_in(code: types.CodeType) -> Iterator[str]:
-    """The names that code, and the functions defined in it, look up."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from names_in(constant)
-
-
-__all__ = ["Bindings", "names_in"]
+__all__ = ["Bindings"]

@@ -22,6 +22,7 @@ from .. import errors
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import AccumulateGrad, edge_of
 from ..compile.compiled import Compiled
+from ..compile.trace.code_names import names_in
 from ..func.reverse import vjp
 from ..interpreters.traced import Traced
 from ..tensor.modes import thread
@@ -29,7 +30,7 @@ from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.overrides import TorchFunctionMode
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .array_nodes import READ, array_of, as_tensor
-from .bindings import Bindings, names_in
+from .bindings import Bindings
 
 ON_FAILURE = ("raise", "nan")
 """What a solver may do where SciPy finds no solution: raise an error, or give NaN."""

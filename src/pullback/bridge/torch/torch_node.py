@@ -170,7 +170,7 @@ class Foreign:
         def pushed(*values: Any) -> Any:
             n = sum(wanted)
             tangents, ts = values[:n], list(values[n:])
-            ts = [t.clone(memory_format=torch.contiguous_format) if w else t for t, w in zip(ts, wanted, strict=True)]
+            ts = [t.contiguous() if w else t for t, w in zip(ts, wanted, strict=True)]  # torch refuses repeated memory
             return torch.func.jvp(self._part(ts, wanted, floats), _picked(ts, wanted), tangents)[1]
 
         if graph is None:
