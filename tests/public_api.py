@@ -88,8 +88,8 @@ def lines(path: str) -> Iterator[str]:
     """What the public module at a path offers, a line for each name and for each member of a class."""
     module = importlib.import_module(f"pullback.{path}".rstrip("."))
     for name in sorted(module.__all__):
-        value = getattr(module, name)
         full = f"{path}.{name}".lstrip(".")
+        value = module if full in HOSTS else getattr(module, name)  # which may be missing
         if isinstance(value, ModuleType):
             yield f"{full}: module"
         elif not callable(value) or not is_ours(value):
