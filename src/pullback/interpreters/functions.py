@@ -229,6 +229,7 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
             "tensors, set generate_vmap_rule = True."
         )
     values = _each(level.value, operands)
+    found: list[tuple[Any, int | None]]  # with the axis of the batch
     with recording(enabled):
         if generated:
             found = [(t, 0) for t in Generated.apply(Batch(level, node, operands), *values)]
