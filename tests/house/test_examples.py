@@ -21,7 +21,9 @@ SAYS = {
     "beam": ["largest difference from SciPy's solution: "],
     "cuda_kernel": ["in numba's simulator"] if importlib.util.find_spec("numba") else ["numba was not found"],
     "custom_relu": ["tensor([0., 2., 0., 0.], grad_fn=<CustomReLUBackward>)", "changes grad_output 0 in place"],
+    "digits_on_ranks": ["1 ranks, 105 steps: loss 2.275251 to ", "from the losses of one process: 0e+00"],
     "heat_source": ["half axes", "largest error of the shape"],
+    "heaters_on_ranks": ["from that of one process by 0e+00", "heaters: found with an error of 0.103427"],
     "kalman_noise": ["give or take", "true 2.0"],
     "leaky_relu": ["by name:  tensor([-0.4000,  3.0000]", "gradient: tensor([0.2000, 1.0000])", "refused: What to do"],
     "linear": ["200 products in backward", "gradcheck without bias: True"],
@@ -36,11 +38,13 @@ SAYS = {
 
 
 NUMBA = importlib.util.find_spec("numba") is not None
-LINES = {"cuda_kernel": 95}  # its kernels are written twice, in two languages
+# Kernels that are written twice, in two languages; a grid in parts, its check against the whole, and a picture.
+LINES = {"cuda_kernel": 95, "heaters_on_ranks": 95}
 # It sets variables that numba reads when it is imported, which another test may have done in this process.
 APART = {"cuda_kernel"}
 
 WITH_SCIPY = {"heat_source", "kalman_noise", "natural_frequency", "ridge_strengths", "stiff_chemistry"}
+DRAWN = WITH_SCIPY | {"heaters_on_ranks"}
 
 
 def test_every_example_is_tested() -> None:
@@ -53,8 +57,10 @@ def test_an_example_runs(
 ) -> None:
     if name in WITH_SCIPY | {"beam", "sparse_product"}:
         pytest.importorskip("scipy")
+    if name == "digits_on_ranks":
+        pytest.importorskip("sklearn")
     picture = tmp_path / f"{name}.png"
-    drawn = name in WITH_SCIPY and importlib.util.find_spec("matplotlib") is not None
+    drawn = name in DRAWN and importlib.util.find_spec("matplotlib") is not None
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *([str(picture)] if drawn else [])])
     if name in APART:
         command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py")]
