@@ -70,7 +70,7 @@ REFUSED_IN_TRANSFORMS: dict[str, str] = {
     r"vmap: It looks like you're either": "`vmap` of a write by mask, whose shape does not change",
     r"attempted to call in-place operation": "transforms write to what is outside",
     r"must override the setup_context|You must implement the jvp": "transforms work with Functions as they are",
-    r"vmap: (inplace arithmetic|fill_)": "`vmap` of a write of what is larger in the batch only",
+    r"vmap: (inplace arithmetic|fill_|index_put_)": "`vmap` of a write of what is larger in the batch only",
     r"stack expects a non-empty TensorList": "the Jacobian of no elements is empty",
     r"cat\(\): expected a non-empty list": "the Jacobian of no elements is empty",
     r"does not support vmap over dims of size 0": "the Jacobian of no elements is empty",

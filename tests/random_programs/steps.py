@@ -84,3 +84,32 @@ def written(text: str) -> Program:
     """The program of lines that somebody wrote, divided by ends of lines or semicolons."""
     found = (_LINE.fullmatch(line.strip()) for line in text.replace(";", "\n").strip().splitlines())
     return tuple(Step(m["form"], out=m["out"] or "", mode=m["mode"] or "") for m in found if m)
+
+
+_NAME = re.compile(r"\b[vtf]\d+\b")
+
+
+def read(text: str) -> Program:
+    """The program that `text_of` prints: the names in it are those of its steps."""
+    steps: list[Step] = []
+    body: list[Step] = []
+    for line in filter(None, text.splitlines()):
+        head = re.fullmatch(r"def (\w+)\((\w+)\):", line)
+        if head:
+            steps.append(Step("", out=head[1], parameters=(head[2],)))
+            body = []
+        elif line.startswith("    return "):
+            returned = _step(line.removeprefix("    return "))
+            steps[-1] = replace(steps[-1], form=returned.form, names=returned.names, body=tuple(body))
+        elif line.startswith("    "):
+            body.append(_step(line.strip()))
+        else:
+            steps.append(_step(line))
+    return tuple(steps)
+
+
+def _step(line: str) -> Step:
+    (step,) = written(line)
+    names = tuple(dict.fromkeys(_NAME.findall(step.form)))
+    form = _NAME.sub(lambda found: f"{{{names.index(found[0])}}}", step.form)
+    return replace(step, form=form, names=names)

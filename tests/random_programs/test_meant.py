@@ -9,7 +9,7 @@ import pytest
 
 import pullback
 from pullback.autograd import forward_ad
-from tests.random_programs import comparing, meant
+from tests.random_programs import comparing, evidence, meant
 from tests.random_programs.catalogue import BATCHED, TRANSFORMS
 from tests.random_programs.running import quietly
 from tests.random_programs.steps import Program, Step, written
@@ -252,8 +252,8 @@ def test_a_wrong_gradient_of_layer_norm_is_not_meant() -> None:
             f"x = lib.tensor([0.5, -1.0, 1.5], dtype=lib.{dtype}, requires_grad=True);"
             "y = lib.nn.functional.layer_norm(x, (3,))"
         )
-        shown = meant.Shown("gradients of y", "[[float32, [1.0]]]  |  [[float32, [2.0]]]", program)
-        assert meant.same_in_double(shown)
+        shown = evidence.Shown("gradients of y", "[[float32, [1.0]]]  |  [[float32, [2.0]]]", program)
+        assert evidence.same_in_double(shown)
     layer_norm = pullback.nn.functional.layer_norm
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -281,7 +281,7 @@ def test_a_second_derivative_of_what_writes_to_its_argument_is_checked() -> None
             inner = pullback.func.jacfwd
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(pullback.func, "jacfwd", lambda *args, inner=inner: _enlarged(inner(*args)))
-                assert not meant.right(meant.Shown(what, answers, program))
+                assert not evidence.right(evidence.Shown(what, answers, program))
 
 
 OPEN_AXES = Step("lib.lerp({0}, {1}, 0.25)", ("v", "w"), "r")
@@ -316,9 +316,9 @@ def test_each_form_that_goes_forward_has_a_definition() -> None:
     goes = r"func\.jvp\(|jacfwd|forward_mode|hessian|linearize"
     forms = [form for form in (*TRANSFORMS, *BATCHED) if re.search(goes, form) and ")[0]" not in form]
     assert len(forms) >= 9
-    for definitions in (meant._REVERSE, meant._QUOTIENTS):
+    for definitions in (evidence._REVERSE, evidence._QUOTIENTS):
         for form in forms:
-            found = meant.by_definition(form, definitions)
+            found = evidence.by_definition(form, definitions)
             assert not re.search(goes, found), form
 
 
@@ -359,9 +359,9 @@ def test_a_wrong_answer_in_half_precision_is_not_meant() -> None:
         "x = lib.tensor([-0.5, 0.25], dtype=lib.float16);"
         "r = lib.func.jacfwd(lambda t: t.clone().addcmul_(t, t, value=0.5))(x)"
     )
-    shown = meant.Shown("values of r", "[float16, []]  |  [float16, []]", program)
-    assert meant.right(shown)
+    shown = evidence.Shown("values of r", "[float16, []]  |  [float16, []]", program)
+    assert evidence.right(shown)
     inner = pullback.func.jacfwd
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pullback.func, "jacfwd", lambda *args: lambda x: inner(*args)(x) * 1.75)
-        assert not meant.right(shown)
+        assert not evidence.right(shown)

@@ -1,0 +1,429 @@
+"""What is looked for before a difference is taken to be meant: the answer by a definition, in double precision, of the
+program without what only one library does, ..."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import re
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import pullback
+from tests.random_programs.deliberate import contiguous, orderly, writes
+from tests.random_programs.running import Machine, Refusal, attempt, same, value_of
+from tests.random_programs.steps import Program, Step, coarsest, forms_of, text_of
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A difference as the smallest program shows it: what is not the same, what it is in both runs, and the program."""
+
+    what: str
+    answers: str
+    program: Program
+
+    def does(self, *words: str) -> bool:
+        """Whether a step of the program has one of these words."""
+        return any(word in form for form in forms_of(self.program) for word in words)
+
+    @property
+    def ours(self) -> str:
+        """What it is in pullback, as text."""
+        return self.answers.partition("  |  ")[0]
+
+    @property
+    def theirs(self) -> str:
+        """What it is in PyTorch, as text."""
+        return self.answers.partition("  |  ")[2]
+
+    @property
+    def text(self) -> str:
+        """The program."""
+        return text_of(self.program)
+
+    @property
+    def transforms(self) -> bool:
+        """Whether a function of the program is transformed."""
+        return self.does("lib.func.", "forward_mode", "autograd.functional")
+
+    @property
+    def forward(self) -> bool:
+        """Whether forward mode takes part."""
+        return self.does("jvp", "jacfwd", "forward_mode", "hessian", "linearize")
+
+    def inside(self, *words: str) -> bool:
+        """Whether a function does one of these."""
+        return any(
+            word in form for step in self.program if step.is_function for form in forms_of(step.body) for word in words
+        )
+
+    def only_torch_refuses(self, words: str) -> bool:
+        """Whether torch alone refuses a step, with a message like this."""
+        return not self.ours.startswith("raises") and re.search(words, self.theirs) is not None
+
+    def only_pullback_refuses(self, words: str) -> bool:
+        """Whether pullback alone refuses a step, with a message like this."""
+        return not self.theirs.startswith("raises") and re.search(words, self.ours) is not None
+
+
+# Each form that goes forward; and what it is by two definitions, each with `F` for the function, `X` for the point and
+# `V` for the direction: in reverse mode, J v is the derivative of u -> J'u along v; and J v is a difference quotient.
+_FORWARD = (
+    (r"lib\.func\.jvp\((?P<F>[^,]+), \((?P<X>[^(),]+),\), \((?P<V>lib\.ones_like\([^()]+\)|[^()]+),\)\)\[1\]", 0),
+    (r"lib\.func\.linearize\((?P<F>[^,]+), (?P<X>[^(),]+)\)\[1\]\((?P<V>lib\.ones_like\([^()]+\))\)", 0),
+    (r"forward_mode\(lib, (?P<F>[^,]+), (?P<X>[^(),]+)\)", 0),
+    (r"lib\.func\.jacfwd\((?P<F>\{0\})\)\((?P<X>[^()]+)\)", 1),
+    (r"lib\.func\.jacfwd\(lib\.func\.jac(fwd|rev)\((?P<F>\{0\})\)\)\((?P<X>[^()]+)\)", 3),
+    (r"lib\.func\.jacrev\(lib\.func\.jacfwd\((?P<F>\{0\})\)\)\((?P<X>[^()]+)\)", 3),
+    (r"lib\.func\.hessian\((?P<F>.+)\)\((?P<X>[^()]+)\)", 2),
+)
+_QUOTIENT = "((F)(X + 1e-4 * V) - (F)(X - 1e-4 * V)) / 2e-4"
+_SECOND = (
+    "((F)(X + 3e-2 * (e + d)) - (F)(X + 3e-2 * (e - d)) - (F)(X - 3e-2 * (e - d)) + (F)(X - 3e-2 * (e + d))) / 3.6e-3"
+)
+_UNITS = "for e in lib.eye(X.numel(), dtype=X.dtype).reshape(-1, *X.shape)"
+_FRESH = "(lambda u: (F)(u.clone()))"  # the function may write to its argument, which is used again
+_SHAPE = f"{_FRESH}(X).shape"
+_REVERSE = (
+    f"lib.func.vjp(lambda u: lib.func.vjp({_FRESH}, X)[1](u)[0], lib.zeros_like({_FRESH}(X)))[1](V)[0]",
+    f"lib.func.jacrev({_FRESH})(X)",
+    f"lib.func.jacrev(lib.func.jacrev({_FRESH}))(X)",
+    f"lib.func.jacrev(lib.func.jacrev({_FRESH}))(X)",
+)
+_QUOTIENTS = (
+    _QUOTIENT,
+    f"lib.stack([{_QUOTIENT.replace('V', 'e')} {_UNITS}], -1).reshape((*{_SHAPE}, *X.shape))",
+    f"lib.stack([{_QUOTIENT.replace('V', 'e').replace('(F)', f'lib.func.jacrev({_FRESH})')} {_UNITS}], -1)"
+    ".reshape(X.shape * 2)",
+    f"lib.stack([lib.stack([{_SECOND} {_UNITS.replace('e in', 'd in')}], -1) {_UNITS}], -1)"
+    f".reshape((*{_SHAPE}, *X.shape, *X.shape))",
+)
+
+
+def by_definition(form: str, definitions: tuple[str, ...]) -> str:
+    """A form with the definition of each derivative in it that goes forward."""
+    for pattern, number in _FORWARD:
+
+        def defined(found: re.Match[str], number: int = number) -> str:
+            values = {"V": f"{found['X']}.detach() * 2", **found.groupdict()}
+            text = re.sub(r"\(F\)|\b[FXV]\b", lambda name: f"({values[name[0].strip('()')]})", definitions[number])
+            return f"({text})"
+
+        form = re.sub(pattern, defined, form)
+    return form.replace("jacfwd", "jacrev")
+
+
+def right(d: Shown) -> bool:
+    """Whether our answer is what PyTorch gives by a definition: in reverse mode alone, or by difference quotients; or
+    for the function without its writes in place.
+
+    In half precision there are none: there our answer is that in double precision, which is what a definition gives.
+    """
+    if "float16" in d.text:
+        double = replace(d, program=in_double(d.program))
+        answers = [_answer(pullback, program, d.what) for program in (d.program, double.program)]
+        if not (isinstance(answers[0], tuple) and isinstance(answers[1], tuple)):
+            return False
+        rounded = answers[0][0], answers[1][1].astype(answers[0][1].dtype)
+        return same(answers[0], rounded, coarsest(d.program)) and right(double)
+    ours = _answer(pullback, d.program, d.what)
+    coarse = coarsest(d.program)
+    others = [(tuple(replace(step, body=tuple(map(out_of_place, step.body))) for step in d.program), coarse)]
+    for definitions, digits in ((_REVERSE, coarse), (_QUOTIENTS, "second")):
+        steps = tuple(replace(step, form=by_definition(step.form, definitions)) for step in d.program)
+        others.append((steps, digits))
+    for program, digits in others:
+        theirs = (
+            Refusal(ValueError())
+            if program == d.program
+            else _answer(importlib.import_module("torch"), program, d.what)
+        )
+        if not isinstance(theirs, Refusal) and same(ours, theirs, digits):
+            return True
+    return False
+
+
+def out_of_place(step: Step) -> Step:
+    """A step of a function that writes in place, as the operation whose result takes the name of the written tensor."""
+    found = re.fullmatch(r"\{0\}\.(\w+)_\((.*)\)", step.form)
+    assigned = re.fullmatch(r"\{0\} ([-+*/]) ?= (.*)", step.form)
+    if not (found or assigned):
+        return step
+    form = f"{{0}}.{found[1]}({found[2]})" if found else f"{{0}} {assigned[1]} ({assigned[2]})"  # type: ignore[index]
+    return replace(step, form=form, out=" = ".join([step.names[0], *filter(None, [step.out])]))
+
+
+def settled(d: Shown) -> bool:
+    """Whether operands leave the layout of a result open (axes that repeat elements or have one, or two layouts), ours
+    is one that they allow, and nothing else differs in the program."""
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    ours, theirs = Machine(pullback), Machine(importlib.import_module("torch"))
+    for number, step in enumerate(d.program):
+        for machine in (ours, theirs):
+            machine.do(number, step)
+        if (
+            number in ours.refusals
+            or number in theirs.refusals
+            or not comparing.other_layout(number, step, ours, theirs)
+        ):
+            continue
+        operands = [t for t in map(ours.names.get, step.names) if isinstance(t, pullback.Tensor)]
+        open_axes = any(n == 1 or not stride for t in operands for n, stride in zip(t.shape, t.stride(), strict=True))
+        own = re.search(r"\{\d\} [-+*/] ", step.form)  # a second operand that it computes
+        copied = contiguous(step)
+        if not ((open_axes or own) and copied and orderly(step, ours)):
+            return False
+        return not comparing.between_libraries((*d.program[:number], copied, *d.program[number + 1 :]))[0]
+    return False
+
+
+def constant_here(d: Shown) -> bool:
+    """Whether tensors require grad in PyTorch alone, and its gradient of each of these is zero."""
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    ours, theirs = _both(d)
+    return bool(comparing._constants(ours, theirs)) and not comparing._constants(theirs, ours)
+
+
+# A tensor on a grid that is far coarser than rounding: what is equal, zero, or a multiple of 1.5, but for rounding, is
+# so exactly. Its derivatives are as before.
+_ON_GRID = (
+    "(lambda r: r if not r.is_floating_point() else "
+    "(lambda d, h: ((d / h).round() * h if h else d.clone()) + (r - d))(r.detach(), {grid}))"
+)
+_GRID = "1.5 * lib.finfo(r.dtype).eps ** 0.6"
+_NOT_READ = ("autograd.grad(", ".grad", "requires_grad", "register_", "deepcopy")  # it is the tensor that counts
+
+
+def _read_through(program: Program, reader: str) -> Program:
+    """A program in which each computing step, those of functions as well, reads its tensors through a function."""
+
+    def changed(step: Step) -> Step:
+        body = tuple(map(changed, step.body))
+        if step.is_function or not step.results or writes(step.form) or any(w in step.form for w in _NOT_READ):
+            return replace(step, body=body)
+        form = step.form
+        for place, name in enumerate(step.names):
+            if not name.startswith("f"):
+                form = form.replace(f"{{{place}}}", f"{reader}({{{place}}})")
+        return replace(step, form=form)
+
+    return tuple(map(changed, program))
+
+
+def decided_by_rounding(d: Shown) -> bool:
+    """Whether the program shows nothing once what each step reads is on a grid, so that no comparison, no sign and no
+    remainder depends on rounding; that each step reads a copy is not enough for it, or changes nothing here."""
+    snapped, copied = (_read_through(d.program, _ON_GRID.format(grid=grid)) for grid in (_GRID, "0"))
+    if nothing_shown(d.program) or not nothing_shown(snapped):
+        return False
+    return not nothing_shown(copied) or _same_here(d, copied)
+
+
+def _same_here(d: Shown, program: Program) -> bool:
+    """Whether our answer is the same in another program."""
+    ours = [_answer(pullback, p, d.what) for p in (d.program, program)]
+    return not any(isinstance(answer, Refusal) for answer in ours) and same(*ours, coarsest(d.program))
+
+
+def nothing_shown(program: Program) -> bool:
+    """Whether nothing differs in a program."""
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    return not comparing.between_libraries(program)[0]
+
+
+def replaced(program: Program, old: str, new: str) -> Program:
+    """A program with other words in its steps."""
+    return tuple(
+        replace(step, form=step.form.replace(old, new), body=replaced(step.body, old, new)) for step in program
+    )
+
+
+_ONE_BY_ONE = (
+    "(lambda f, in_dims=0, out_dims=0, **more: lambda t: lib.stack([f(e) for e in t.unbind(in_dims)], out_dims))("
+)
+
+
+def for_each_element(d: Shown) -> bool:
+    """Whether the program shows nothing if `vmap` calls its function for one element after the other, and our answer is
+    the same then."""
+    program = replaced(d.program, "lib.func.vmap(", _ONE_BY_ONE)
+    unchanged = not d.what.startswith("values of") or _same_here(d, program)
+    return program != d.program and unchanged and nothing_shown(program)
+
+
+def refused_right(d: Shown) -> bool:
+    """Whether what pullback gives in the step that torch refuses is right."""
+    steps = [step for step in d.program if d.what == f"refused: {step.form}" and step.out]
+    return bool(steps) and all(right(replace(d, what=f"values of {step.out}")) for step in steps)
+
+
+def refused_operands_right(d: Shown) -> bool:
+    """Whether what the step that torch refuses reads is right in pullback."""
+    names = {name for step in d.program if d.what == f"refused: {step.form}" for name in step.names}
+    return bool(names) and all(right(replace(d, what=f"values of {name}")) for name in names)
+
+
+def passes_through_nothing_freed(d: Shown) -> bool:
+    """Whether torch alone refuses a second pass, and nothing differs where the passes before it keep the graph."""
+    kept = replaced(d.program, ".backward()", ".backward(retain_graph=True)")
+    return d.only_torch_refuses("a second time") and kept != d.program and nothing_shown(kept)
+
+
+def constant_views(program: Program) -> Program:
+    """A program whose views under `no_grad` are constants in both libraries."""
+
+    def changed(step: Step) -> Step:
+        constant = step.mode.endswith("no_grad()") and step.results and not writes(step.form)
+        return replace(
+            step, form=f"({step.form}).detach()" if constant else step.form, body=tuple(map(changed, step.body))
+        )
+
+    return tuple(map(changed, program))
+
+
+def stacked_without_format(d: Shown) -> bool:
+    """Whether a result of `cat` or `stack` is contiguous here where torch's has the format `channels_last` of all that
+    is put together; and nothing else differs."""
+    ours, theirs = Machine(pullback), Machine(importlib.import_module("torch"))
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    for number, step in enumerate(d.program):
+        for machine in (ours, theirs):
+            machine.do(number, step)
+        if not comparing.other_layout(number, step, ours, theirs):
+            continue
+        last = theirs.lib.channels_last
+        parts = [theirs.names[name] for name in step.names]
+        found, copied = ours.names[step.out], contiguous(step)
+        formatted = all(t.ndim == 4 and t.is_contiguous(memory_format=last) for t in parts)
+        if not (formatted and re.match(r"lib\.(cat|stack)\(", step.form) and found.is_contiguous() and copied):
+            return False
+        return nothing_shown((*d.program[:number], copied, *d.program[number + 1 :]))
+    return False
+
+
+def nothing_of_copies(d: Shown, *words: str) -> bool:
+    """Whether the program shows nothing if results of these are copied, where pullback's answers stay the same."""
+
+    def copied(step: Step) -> Step:
+        computes = any(word in step.form for word in words) and len(step.results) == 1
+        body = tuple(map(copied, step.body))
+        return replace(step, form=f"({step.form}).clone()" if computes else step.form, body=body)
+
+    program = tuple(map(copied, d.program))
+    unchanged = not d.what.startswith(("values of", "gradients of")) or _same_here(d, program)
+    return program != d.program and unchanged and nothing_shown(program)
+
+
+def _both(d: Shown) -> tuple[Machine, Machine]:
+    """The program in both libraries."""
+    machines = Machine(pullback), Machine(importlib.import_module("torch"))
+    for number, step in enumerate(d.program):
+        for machine in machines:
+            machine.do(number, step)
+    return machines
+
+
+def refused_results(d: Shown) -> list[Any]:
+    """What the steps that torch refuses give in pullback."""
+    ours, theirs = _both(d)
+    return [ours.names[name] for number in theirs.refusals for name in d.program[number].results]
+
+
+def seen_in_part(d: Shown) -> bool:
+    """Whether each call of a hook is given, of what torch gives it, a part, in the same order."""
+    ours, theirs = (machine.log for machine in _both(d))
+    if len(ours) != len(theirs):
+        return False
+    for here, there in zip(ours, theirs, strict=True):
+        rest = iter(there)
+        if not all(any(same(g, other, coarsest(d.program)) for other in rest) for g in here):
+            return False
+    return True
+
+
+def returns_from_outside(d: Shown) -> bool:
+    """Whether a function of the program gives one of its tensors that is not its argument."""
+    machine = _both(d)[0]
+    tensors = list(machine.tensors().values())
+    functions = [machine.names[step.out] for step in d.program if step.is_function]
+    given = [t.detach().clone() for t in tensors]
+    found = [attempt(lambda f=f, t=t: f(t)) for f in functions for t in given]
+    return any(result is t for result in found for t in tensors)
+
+
+def written_before_the_error(d: Shown) -> bool:
+    """Whether both libraries refuse a step, torch because it writes to one of several; without it nothing differs."""
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    ours, theirs = _both(d)
+    for number in ours.refusals:
+        if "output of a function that ret" in str(theirs.refusals.get(number)):
+            return not comparing.between_libraries(d.program[:number] + d.program[number + 1 :])[0]
+    return False
+
+
+def once(d: Shown) -> bool:
+    """Whether our values are PyTorch's where each function of `linearize` is called once, or not at all."""
+    ours = _answer(pullback, d.program, d.what)
+    called = (
+        tuple(replace(step, form=form) if "linearize(" in step.form else step for step in d.program)
+        for form in ("{0}({1})", "None")
+    )
+    torch = importlib.import_module("torch")
+    return any(same(ours, _answer(torch, program, d.what), coarsest(d.program)) for program in called)
+
+
+def in_double(program: Program) -> Program:
+    """A program whose numbers are all of double precision."""
+
+    def double(step: Step) -> Step:
+        form = re.sub(r"lib\.b?float(16|32)\b", "lib.float64", step.form).replace(".float()", ".double()")
+        form = re.sub(r"\.(half|bfloat16)\(\)", ".double()", form).replace("complex64", "complex128")
+        return replace(step, form=form, body=tuple(map(double, step.body)))
+
+    return tuple(map(double, program))
+
+
+def same_in_double(d: Shown) -> bool:
+    """Whether the program shows nothing where all its numbers are of double precision: then it is rounding."""
+    return nothing_shown(in_double(d.program))
+
+
+def _answer(lib: ModuleType, program: Program, what: str) -> Any:
+    """What a program comes to in a library: the values, or the gradients, of one of its tensors."""
+    machine = Machine(lib)
+    for number, step in enumerate(program):
+        machine.do(number, step)
+    t = machine.names.get(what.partition(" of ")[2], Refusal(KeyError(what)))
+    if isinstance(t, Refusal) or what.startswith("values"):
+        return t if isinstance(t, Refusal) else value_of(t)
+    found = attempt(lambda: machine.gradients_of(t, [*machine.leaves().values()], False))
+    if isinstance(found, Refusal):
+        return found
+    return [value_of(lib.zeros_like(leaf)) if g is None else g for g, leaf in zip(found, machine.leaves().values())]  # noqa: B905
+
+
+def dtype_of(answer: str) -> str:
+    return answer.partition(",")[0]
+
+
+def numbers_agree(ours: str, theirs: str) -> bool:
+    """Whether two answers have the same numbers, as far as half precision goes."""
+    a, b = (re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)", answer.partition(",")[2]) for answer in (ours, theirs))
+    return len(a) == len(b) and all(
+        x == y or math.isclose(float(x), float(y), rel_tol=0.02) for x, y in zip(a, b, strict=True)
+    )
+
+
+def agree_where_finite(ours: str, theirs: str) -> bool:
+    """Whether two answers, one of them with infinities or NaN, have about the same numbers elsewhere."""
+    a, b = (re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)", answer.partition(",")[2]) for answer in (ours, theirs))
+    pairs = [(float(x), float(y)) for x, y in zip(a, b, strict=False)]
+    finite = [(x, y) for x, y in pairs if math.isfinite(x) and math.isfinite(y)]
+    return len(a) == len(b) > len(finite) > 0 and all(math.isclose(x, y, rel_tol=0.03) for x, y in finite)
+
+
+def not_finite(answer: str) -> str:
+    """An answer without the difference of infinities and NaN."""
+    return re.sub(r"-?\binf\b|\bnan\b", "~", answer)

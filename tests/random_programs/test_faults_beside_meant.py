@@ -1,0 +1,191 @@
+"""Beside each difference that is meant, a fault of ours in the same operations is still reported.
+
+Each case is a program that differs as its reason says, and a fault that is planted in an operation of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+import pullback
+from pullback import Tensor
+from tests.random_programs import comparing, meant
+from tests.random_programs.running import quietly
+from tests.random_programs.steps import read, text_of
+
+
+class Case(NamedTuple):
+    """A reason, a program that differs for it, and a fault: a function in a place, and what takes its part."""
+
+    reason: str
+    text: str
+    place: Any
+    name: str
+    fault: Callable[..., Any]
+
+
+def enlarged(inner: Any, *given: Any, **more: Any) -> Any:
+    """What a function gives, times 1.75: of `jvp`, its tangent; of what is called further, what that gives."""
+    found = inner(*given, **more)
+    if isinstance(found, tuple):
+        return found[0], found[1] * 1.75
+    return (lambda *args: found(*args) * 1.75) if not isinstance(found, Tensor) else found * 1.75
+
+
+def other_gradient(inner: Any, t: Any, *given: Any, **more: Any) -> Any:
+    """What a function gives, with half its gradient."""
+    return inner(t * 0.5 + t.detach() * 0.5, *given, **more)
+
+
+def constant(inner: Any, *given: Any, **more: Any) -> Any:
+    """What a function gives, as a constant."""
+    return inner(*given, **more).detach()
+
+
+COPIED = ".clone(memory_format=lib.contiguous_format)"
+TIED = f"""
+v2 = lib.tensor({[[[-2.0, 1.5], [2.0, 2.0], [-2.0, 0.0]], [[-1.5, 1.5], [0.0, 0.75], [2.0, 2.0]]]}, dtype=lib.float64\
+, requires_grad=True)
+v4 = v2.clamp(-0.75, 0.75)
+def f9(t8):
+    t8[0] = 0.75
+    v11 = lib.nn.functional.cross_entropy(t8, lib.zeros(t8.shape[0], dtype=lib.int64))
+    return v11
+v12 = lib.func.vmap(lambda t: lib.func.jvp(f9, (t,), (t * 1,))[1])(v4){COPIED}
+v13 = v12.max()
+"""
+NEARLY_ZERO = f"""
+v1 = lib.tensor([[-3.0, 3.0, 1.0], [4.0, 3.0, 0.0]])
+v9 = v1.cos()
+def f12(t11):
+    v13 = t11.softmax(-2)
+    return v13
+v14 = lib.func.linearize(f12, v9)[1](lib.ones_like(v9)){COPIED}
+v15 = v14.bool()
+"""
+PROMOTED = f"""
+v1 = lib.tensor([-2.0, -2.0, -1.5], dtype=lib.float64)
+v2 = lib.tensor([2.0, 3.0], dtype=lib.complex64)
+def f6(t5):
+    v7 = lib.addcmul(t5, t5, v2, value=2)
+    return v7
+v9 = lib.func.vmap(f6)(v1){COPIED}
+"""
+SCATTERED = f"""
+v1 = lib.tensor([-2.0, -2.0, -1.5], dtype=lib.float64)
+v2 = lib.tensor([1.0, 4.0], dtype=lib.complex64)
+def f6(t5):
+    v7 = lib.addcmul(t5, t5, v2, value=2)
+    v8 = v7.masked_scatter(v7.detach() == v7.detach(), v2)
+    return v8
+v9 = lib.func.vmap(f6)(v1){COPIED}
+"""
+SILU = f"""
+v1 = lib.tensor([1.0, 0.25], dtype=lib.float64)
+def f3(t2):
+    with lib.no_grad(): v5 = lib.nn.functional.silu(t2)
+    return v5
+v8 = lib.func.jacfwd(lib.func.jacfwd(f3))(v1){COPIED}
+"""
+SECOND = f"""
+v2 = lib.tensor([0.5], dtype=lib.float64, requires_grad=True)
+def f4(t3):
+    v7 = F.Modern.apply(t3)
+    return v7
+v9 = lib.func.jacfwd(lib.func.jacfwd(f4))(v2){COPIED}
+v9.register_hook(note).remove()
+"""
+STACKED = """
+v1 = lib.tensor([[[[0.25, 2.0], [1.0, 0.0], [0.5, -1.0]], [[1.0, 0.25], [1.5, 1.5], [1.25, 1.25]]]], dtype=lib.float64)
+v4 = v1.movedim(-1, 1)
+v5 = lib.stack([v4, v4])
+"""
+REPEATED = """
+v1 = lib.tensor([[[-2.0, -2.0, 0.5]], [[0.25, -1.0, 1.25]]], dtype=lib.float64, requires_grad=True)
+v3 = v1.repeat_interleave(2, -1)
+v3.add_(v3)
+v3.sum().backward()
+"""
+TANGENT = f"""
+v1 = lib.tensor([[2.0, 0.25, 0.75], [1.25, 0.75, 0.0]], dtype=lib.float64, requires_grad=True)
+v3 = v1.nan_to_num() * (v1 > 0)
+def f7(t6):
+    v8 = v1 @ t6
+    return v8
+v9 = lib.func.jvp(lib.func.vmap(f7), (v3,), (lib.ones_like(v3),))[1]{COPIED}
+v3.sum().backward()
+"""
+VIEWED = """
+v1 = lib.tensor([[-1.0, -1.0, 0.25]], dtype=lib.float64, requires_grad=True)
+with lib.no_grad(): v2 = v1.squeeze()
+def f4(t3):
+    v5 = v2.abs()
+    return v5
+v6 = f4(v1)
+v7 = F.Identity.apply(v6)
+v7.neg_()
+"""
+TOGETHER = """
+v1 = lib.ones(1, 3, dtype=lib.float64)
+v2 = lib.tensor([], dtype=lib.float64, requires_grad=True)
+v3 = lib.cat([v1, v2])
+v3.grad_fn.register_hook(lambda gi, go: note(*gi, *go))
+v4 = lib.autograd.grad(v3.sum(), [v2], retain_graph=True, materialize_grads=True)[0].clone()
+"""
+
+ROUNDING = "of numbers that are equal or zero but for rounding"
+CASES = [
+    Case(ROUNDING, TIED, Tensor, "max", other_gradient),
+    Case(ROUNDING, TIED, Tensor, "max", constant),
+    Case(ROUNDING, TIED, pullback.func, "jvp", enlarged),
+    Case(ROUNDING, NEARLY_ZERO, Tensor, "bool", lambda inner, t: ~inner(t)),
+    Case("under `vmap`, dtypes are promoted", PROMOTED, pullback, "addcmul", enlarged),
+    Case(
+        "under `vmap`, dtypes are promoted",
+        PROMOTED,
+        pullback,
+        "addcmul",
+        lambda inner, *ts, value: inner(*ts, value=value).real,
+    ),
+    Case("under `vmap`, dtypes are promoted", SCATTERED, Tensor, "masked_scatter", enlarged),
+    Case("forward mode goes through what has no rule", SILU, pullback.func, "jacfwd", enlarged),
+    Case("a second `jvp` of a Function", SECOND, pullback.func, "jacfwd", enlarged),
+    Case("`cat` and `stack` do not keep", STACKED, pullback, "stack", enlarged),
+    Case(
+        "`cat` and `stack` do not keep",
+        STACKED,
+        pullback,
+        "stack",
+        lambda inner, ts: inner([inner(ts)] * 2, -1)[..., 0],  # with gaps
+    ),
+    Case("the gradient of `repeat_interleave`", REPEATED, Tensor, "repeat_interleave", other_gradient),
+    Case("a tangent does not need its primal", TANGENT, pullback.func, "jvp", enlarged),
+    Case("a view made under `no_grad` is a constant", VIEWED, Tensor, "abs", enlarged),
+    Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
+]
+
+
+def reason(text: str) -> tuple[str, str]:
+    """What differs in a program, and for which reason."""
+    program = read(text.strip())
+    assert text_of(program) == text.strip()
+    with quietly():
+        what, answers = comparing.between_libraries(program)
+        return what, meant.reason_of(what, answers, program)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.reason}: {case.name}" for case in CASES])
+def test_a_fault_beside_what_is_meant_is_reported(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    what, found = reason(case.text)
+    assert what
+    assert found.startswith(case.reason), what
+    inner = getattr(case.place, case.name)
+    monkeypatch.setattr(case.place, case.name, lambda *given, **more: case.fault(inner, *given, **more))
+    what, found = reason(case.text)
+    assert what
+    assert found == "", what
