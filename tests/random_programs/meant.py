@@ -28,6 +28,7 @@ from tests.random_programs.evidence import (
     refused_operands_right,
     refused_results,
     refused_right,
+    replaced,
     returns_from_outside,
     right,
     same_in_double,
@@ -333,6 +334,17 @@ REASONS: dict[str, Reason] = {
         "with lib.no_grad()" in d.text
         and d.only_torch_refuses("is a view and is being modified inplace")
         and nothing_shown(constant_views(d.program))
+    ),
+    "a comparison in place with what requires grad is two nodes: a hook on it sees the gradient between": lambda d: (
+        d.what == "hooks"
+        and d.does(".grad_fn.register_")
+        and d.does(".eq_({1})")
+        and nothing_shown(replaced(d.program, ".eq_({1})", ".eq_({1}.detach())"))
+    ),
+    "a product saves its operands: torch may save a copy of a batch, which is not written to": lambda d: (
+        d.does("{0} @ {1}")
+        and d.only_pullback_refuses("modified by an inplace operation")
+        and nothing_shown(replaced(d.program, "{0} @ {1}", "{0} @ {1}.clone()"))
     ),
 }
 

@@ -136,6 +136,20 @@ v3.grad_fn.register_hook(lambda gi, go: note(*gi, *go))
 v4 = lib.autograd.grad(v3.sum(), [v2], retain_graph=True, materialize_grads=True)[0].clone()
 """
 
+BETWEEN = """
+v1 = lib.tensor([[-2.0, 0.0, 1.5], [0.0, -0.5, -2.0]], dtype=lib.float64, requires_grad=True)
+v2 = v1 * 3
+v2.eq_(v1)
+v2.grad_fn.register_hook(lambda gi, go: note(*gi, *go))
+(v2 * v2).sum().backward(create_graph=True)
+"""
+PRODUCT = """
+v1 = lib.tensor([0.75, 0.5, 2.0], dtype=lib.float64, requires_grad=True)
+v2 = lib.tensor([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [[7.0, 8.0], [0.5, 1.5], [2.5, 3.5]]], dtype=lib.float64)
+v3 = v1 @ v2
+v4 = v2.sub_(v2)
+"""
+
 ROUNDING = "of numbers that are equal or zero but for rounding"
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
@@ -164,6 +178,8 @@ CASES = [
     Case("the gradient of `repeat_interleave`", REPEATED, Tensor, "repeat_interleave", other_gradient),
     Case("a tangent does not need its primal", TANGENT, pullback.func, "jvp", enlarged),
     Case("a view made under `no_grad` is a constant", VIEWED, Tensor, "abs", enlarged),
+    Case("a comparison in place with what requires grad", BETWEEN, Tensor, "sum", lambda inner, t: inner(t * 2)),
+    Case("a product saves its operands", PRODUCT, Tensor, "__matmul__", enlarged),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 
@@ -189,3 +205,39 @@ def test_a_fault_beside_what_is_meant_is_reported(case: Case, monkeypatch: pytes
     what, found = reason(case.text)
     assert what
     assert found == "", what
+
+
+def _scaled_partly(y: Any, x: Any) -> Any:
+    """With another gradient."""
+    return y + (x * 0.3 - (x * 0.3).detach()) if x.is_floating_point() else y
+
+
+# What is planted: where, in which functions, and what becomes of their results.
+OFTEN = ("sin", "exp", "tanh", "cos", "sum", "reshape")
+PLANTED: dict[str, tuple[Any, tuple[str, ...], Callable[..., Any]]] = {
+    "values": (Tensor, OFTEN, lambda y, *_: y * 1.01 if y.is_floating_point() else y),
+    "gradients": (Tensor, OFTEN, lambda y, x, *_: _scaled_partly(y, x)),
+    "constants": (Tensor, OFTEN, lambda y, *_: y.detach()),
+    "layouts": (Tensor, OFTEN[:4], lambda y, *_: pullback.stack([y, y], -1)[..., 0]),
+    "writes": (Tensor, ("mul_", "add_", "__iadd__", "__imul__"), lambda y, *_: y.add_(0)),
+    "forward mode": (pullback.func, ("jvp",), lambda y, *_: (y[0], y[1] * 1.75)),
+    "reverse mode": (pullback.func, ("grad", "jacrev"), lambda y, *_: lambda x: y(x) * 1.75),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", PLANTED)
+def test_faults_in_random_programs_are_not_meant(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    shrunk = comparing.shrunk
+    monkeypatch.setattr(comparing, "shrunk", lambda program, shows, seconds: shrunk(program, shows, 0.2))
+    numbers = range(60)
+    before = {n for n in numbers if comparing.one("eager", 7, n)[0] != "same"}
+    place, functions, change = PLANTED[name]
+    for function in functions:
+        inner = getattr(place, function)
+        monkeypatch.setattr(place, function, lambda *given, inner=inner, **more: change(inner(*given, **more), *given))
+    outcomes = {n: comparing.one("eager", 7, n)[0] for n in numbers if n not in before}
+    differ = [n for n, outcome in outcomes.items() if outcome == "differs"]
+    assert len(differ) >= (1 if "mode" in name else 3)
+    assert [n for n, outcome in outcomes.items() if outcome == "meant"] == []
