@@ -3,8 +3,8 @@
 `--seconds N` says how long, `--programs N` how many at most of each kind; `--seed S` chooses the programs; a seed goes
 on where it stopped the last time. `--kinds` says which: ``eager`` programs are compared with PyTorch, ``numpy`` and
 ``c`` ones, compiled, with themselves as they are written. The counts are summed in a file, `--counts FILE`. `--show
-KIND NUMBER` prints one program. The exit status is 0 only if nothing differs but what is meant to (`meant.py`), which
-is counted at the end.
+KIND NUMBER` prints one program. `--again` runs those once more that differed before, and counts them by what they come
+to now. The exit status is 0 only if nothing differs but what is meant to (`meant.py`), which is counted at the end.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--kinds", default=",".join(comparing.KINDS), help="eager, numpy, c; separated by commas")
     parser.add_argument("--counts", type=Path, default=HOME / "counts.json", metavar="FILE")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many at once")
+    parser.add_argument("--again", action="store_true", help="only what is open")
     parser.add_argument("--show", nargs=2, metavar=("KIND", "NUMBER"), help="print one program, and what it shows")
     options = parser.parse_args(arguments)
     options.kinds = options.kinds.split(",")
@@ -66,6 +67,22 @@ def _batches(options: argparse.Namespace, kind: str, counts: Counts) -> Iterator
         yield Batch(kind, options.seed, range(start, min(start + workers.BATCH[kind], last)))
 
 
+def _again(options: argparse.Namespace, counts: Counts) -> int:
+    """Run what is open in the counts, and settle what no longer differs."""
+
+    def done(batch: Batch) -> None:
+        (outcome,) = batch.outcomes
+        counts.settle(batch.kind, batch.seed, batch.numbers.start, outcome)
+        print(f"{batch.kind} program {batch.numbers.start} of seed {batch.seed}: {outcome}", flush=True)
+
+    for kind in options.kinds:
+        once = (Batch(kind, seed, range(number, number + 1)) for seed, number in counts.open(kind))
+        workers.run(once, options.jobs, done)
+    left = {kind: len(counts.open(kind)) for kind in options.kinds}
+    print("open: " + ", ".join(f"{n} {kind}" for kind, n in left.items()))
+    return 1 if any(left.values()) else 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
     options = _options(arguments)
@@ -75,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
     before = {kind: counts.programs(kind) for kind in options.kinds}
 
     def done(batch: Batch) -> None:
-        counts.add(batch.kind, batch.seed, batch.numbers.stop, batch.outcomes)
+        counts.add(batch.kind, batch.seed, batch.numbers.stop, batch.outcomes, batch.unsettled)
         for about, text in batch.found:
             if about in meant.REASONS:
                 reasons[about] += 1
@@ -86,6 +103,8 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as cache:
         os.environ["PULLBACK_CACHE"] = cache
         comparing.warm(options.kinds)
+        if options.again:
+            return _again(options, counts)
         for kind in options.kinds:
             workers.run(_batches(options, kind, counts), options.jobs, done)
     run = {kind: counts.programs(kind) - before[kind] for kind in options.kinds}

@@ -230,6 +230,32 @@ def test_counts_are_summed_and_a_seed_goes_on(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_what_differed_is_run_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "counts.json"
+    arguments = ["--kinds", "numpy", "--seed", "7", "--jobs", "1", "--counts", str(file)]
+
+    def run(outcomes: list[str], *more: str) -> int:
+        differs = comparing.Difference("values of a", "1  |  2", ())
+        found = {"differs": differs, "same": None}
+        monkeypatch.setattr(comparing, "one", lambda kind, seed, number: (outcomes[number], found[outcomes[number]]))
+        monkeypatch.setattr(comparing, "warm", lambda kinds: None)
+        return command.main([*arguments, *more])
+
+    def outcomes() -> list[int]:
+        return [Counts(file).outcome("numpy", outcome) for outcome in ("differs", "same")]
+
+    assert run(["same", "differs", "differs"], "--programs", "3") == 1
+    assert "numpy program 1 of seed 7" in capsys.readouterr().out
+    assert (outcomes(), Counts(file).open("numpy")) == ([2, 1], [(7, 1), (7, 2)])
+    assert run(["same", "same", "differs"], "--again") == 1
+    assert (outcomes(), Counts(file).open("numpy")) == ([1, 2], [(7, 2)])
+    assert run(["same", "same", "same"], "--again") == 0
+    assert (outcomes(), Counts(file).open("numpy")) == ([0, 3], [])
+    assert Counts(file).programs("numpy") == 3
+
+
 @pytest.mark.parametrize("how", ["dies", "hangs", "raises"])
 def test_a_program_that_ends_its_process_is_a_finding(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     def bad(kind: str, seed: int, number: int) -> Any:
@@ -246,7 +272,9 @@ def test_a_program_that_ends_its_process_is_a_finding(monkeypatch: pytest.Monkey
     done: list[workers.Batch] = []
     workers.run(iter([workers.Batch("numpy", 0, range(3))]), 1, done.append)
     (batch,) = done
-    assert batch.outcomes == Counter({"same": 1, "broken" if how == "raises" else "died": 1})
+    outcome = "broken" if how == "raises" else "died"
+    assert batch.outcomes == Counter({"same": 1, outcome: 1})
+    assert batch.unsettled == [(1, outcome)]
     (found,) = batch.found
     assert {"dies": "wait status", "hangs": "took more than", "raises": "ZeroDivisionError"}[how] in found[1]
 

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tests.random_programs import comparing
+from tests.random_programs.counting import OPEN
 
 BATCH = {"eager": 100, "numpy": 50, "c": 10}
 LIMIT = {"eager": 20.0, "numpy": 20.0, "c": 90.0}  # seconds for one program
@@ -33,6 +34,7 @@ class Batch:
     numbers: range
     outcomes: Counter[str] = field(default_factory=Counter)
     found: list[tuple[str, str]] = field(default_factory=list)  # what each difference is about, and its text
+    unsettled: list[tuple[int, str]] = field(default_factory=list)  # what somebody has to look at, and its outcome
     at: int = -1
     pid: int = 0
     stream: int = -1
@@ -78,11 +80,11 @@ class Batch:
                 self.at = said
                 continue
             self.outcomes[said[0]] += 1
-            self.at = -1
+            if said[0] in OPEN:
+                self.unsettled.append((self.at, said[0]))
             if said[1]:
-                self.found.append(
-                    (said[1], f"# {self.kind} program {self.numbers.start} ff. of seed {self.seed}\n{said[2]}")
-                )
+                self.found.append((said[1], f"# {self.kind} program {self.at} of seed {self.seed}\n{said[2]}"))
+            self.at = -1
         return not data
 
     def end(self, why: str = "") -> None:
@@ -96,6 +98,7 @@ class Batch:
             self.outcomes["the oracle died"] += 1
         elif self.at >= 0:
             self.outcomes["died"] += 1
+            self.unsettled.append((self.at, "died"))
             why = why or f"ended the process (wait status {status})"
             self.found.append(
                 (f"{self.kind} {self.at} of {self.seed}", f"{self.kind} program {self.at} of seed {self.seed} {why}")
