@@ -113,7 +113,10 @@ def refused_there(ours: Any, theirs: Any, program: Program, step: Step | None = 
 def both_fail(ours: Any, theirs: Any, step: Step) -> bool:
     """Whether a pass ends in the same error in both. Here it changes no `.grad`; in torch, those it came to first."""
     refused = isinstance(ours, Refusal) and isinstance(theirs, Refusal)
-    return refused and ".backward(" in step.form and all(_WRITTEN.search(r.message) for r in (ours, theirs))
+    known = (_WRITTEN, re.compile("Inplace update to inference tensor"))
+    return (
+        refused and ".backward(" in step.form and any(all(k.search(r.message) for r in (ours, theirs)) for k in known)
+    )
 
 
 # Results of these have the layout of the operand here and are contiguous in torch, or the other way round.

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 import pullback
 from tests.random_programs.deliberate import contiguous, orderly, writes
 from tests.random_programs.running import Machine, Refusal, attempt, same, value_of
@@ -388,6 +390,29 @@ def in_double(program: Program) -> Program:
 def same_in_double(d: Shown) -> bool:
     """Whether the program shows nothing where all its numbers are of double precision: then it is rounding."""
     return nothing_shown(in_double(d.program))
+
+
+def as_near_as_torch(d: Shown) -> bool:
+    """Whether the program shows nothing in double precision, and our answer in its own is at most four times as far
+    from that as torch's: where numbers cancel, rounding is what is left in both."""
+    double = in_double(d.program)
+    answers = [_answer(lib, d.program, d.what) for lib in (pullback, importlib.import_module("torch"))]
+    exact = _answer(pullback, double, d.what)
+    if any(isinstance(answer, Refusal) for answer in (*answers, exact)) or not nothing_shown(double):
+        return False
+    ours, theirs = (_distance(answer, exact) for answer in answers)
+    return 0 < ours <= 4 * theirs < math.inf
+
+
+def _distance(found: Any, exact: Any) -> float:
+    """How far an answer is from the exact one, in its largest element; infinite where they have other parts."""
+    if isinstance(found, list):
+        pairs = zip(found, exact, strict=False)
+        return math.inf if len(found) != len(exact) else max((_distance(a, b) for a, b in pairs), default=0.0)
+    if found[1].shape != exact[1].shape or found[1].dtype.kind not in "fc":
+        return math.inf
+    apart = abs(found[1].astype(exact[1].dtype) - exact[1])
+    return float(apart.max(initial=0.0)) if np.isfinite(apart).all() else math.inf
 
 
 def _answer(lib: ModuleType, program: Program, what: str) -> Any:

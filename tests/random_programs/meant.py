@@ -14,6 +14,7 @@ from tests.random_programs.deliberate import writes
 from tests.random_programs.evidence import (
     Shown,
     agree_where_finite,
+    as_near_as_torch,
     constant_here,
     constant_views,
     decided_by_rounding,
@@ -146,7 +147,9 @@ REASONS: dict[str, Reason] = {
         d.does("vmap(")
         and (
             (d.what.startswith("values of") and dtype_of(d.ours) != dtype_of(d.theirs))
-            or d.only_pullback_refuses("requires the source and destination dtypes match")
+            or d.only_pullback_refuses(
+                "requires the source and destination dtypes match|input, weight and bias of one dtype"
+            )
             or d.only_torch_refuses("expected self and source to have same dtypes")
         )
         and for_each_element(d)
@@ -231,6 +234,7 @@ REASONS: dict[str, Reason] = {
         and (
             d.only_pullback_refuses("appears to not have been used in the graph")
             or d.only_torch_refuses("is a view and is being modified inplace")
+            or d.only_torch_refuses("A view was created in inference mode and is being modified inplace in normal mode")
         )
         and constant_here(d)
     ),
@@ -345,6 +349,17 @@ REASONS: dict[str, Reason] = {
         d.does("{0} @ {1}")
         and d.only_pullback_refuses("modified by an inplace operation")
         and nothing_shown(replaced(d.program, "{0} @ {1}", "{0} @ {1}.clone()"))
+    ),
+    "what `detach()` makes of an inference tensor is one: torch lets gradients be added to it": lambda d: (
+        d.does(".grad = {1}.detach()")
+        and d.only_pullback_refuses("Inplace update to inference tensor outside InferenceMode")
+        and nothing_shown(replaced(d.program, ".grad = {1}.detach()", ".grad = {1}.detach().clone()"))
+    ),
+    "where numbers of half precision cancel, rounding is what is left: ours is as near as torch's": lambda d: (
+        d.what.startswith(("values of", "gradients of"))
+        and "raises" not in d.answers
+        and "float16" in d.text
+        and as_near_as_torch(d)
     ),
 }
 

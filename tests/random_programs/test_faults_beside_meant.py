@@ -40,6 +40,16 @@ def other_gradient(inner: Any, t: Any, *given: Any, **more: Any) -> Any:
     return inner(t * 0.5 + t.detach() * 0.5, *given, **more)
 
 
+def more_gradient(inner: Any, t: Any, *given: Any, **more: Any) -> Any:
+    """What a function gives, and the argument in its gradient."""
+    return inner(t, *given, **more) + t - t.detach()
+
+
+def refused(inner: Any, *given: Any) -> Any:
+    """An error of another type, in the same words."""
+    raise ValueError("expected input, weight and bias of one dtype")
+
+
 def constant(inner: Any, *given: Any, **more: Any) -> Any:
     """What a function gives, as a constant."""
     return inner(*given, **more).detach()
@@ -149,6 +159,36 @@ v2 = lib.tensor([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [[7.0, 8.0], [0.5, 1.5], 
 v3 = v1 @ v2
 v4 = v2.sub_(v2)
 """
+INFERENCE = """
+v2 = lib.tensor([0.75, -1.0, -2.0], dtype=lib.float64, requires_grad=True)
+with lib.inference_mode(): v3 = v2 / 4
+v2.grad = v3.detach()
+v2.sum().backward(retain_graph=True, inputs=[v2])
+"""
+LINEAR = f"""
+v1 = lib.tensor([[2.0, 1.5, -0.5], [-1.5, -1.5, 0.0]], dtype=lib.float64, requires_grad=True)
+v2 = lib.atan2(v1, v1 + 3)
+def f4(t3):
+    v5 = t3[-1:, 0]
+    t3.div_(2)
+    return v5
+v8 = lib.func.jvp(f4, (v2,), (lib.ones_like(v2),))[1]{COPIED}
+with lib.inference_mode(): v11 = v8.reshape((1, 1))
+v11.add_(-1.0)
+"""
+CANCELLED = """
+v1 = lib.tensor([[[0.25, -1.5], [1.0, 2.0], [1.5, 1.0]], [[-0.5, 0.0], [0.0, -1.5], [0.75, 1.25]]], dtype=lib.bfloat16)
+v3 = lib.tensor(1.25, dtype=lib.float64, requires_grad=True)
+v11 = lib.where(v3 > 0, v3, v1)
+v13 = v11.log_softmax(1)
+"""
+WHOLE = f"""
+v1 = lib.tensor([[[4, 4], [3, 5], [4, 1]], [[5, 0], [4, 1], [0, 3]]], dtype=lib.uint8)
+def f4(t3):
+    v8 = lib.nn.functional.linear(t3, t3, t3.sum(1))
+    return v8
+v9 = lib.func.vmap(f4, in_dims=-1)(v1.movedim(0, -1)){COPIED}
+"""
 
 ROUNDING = "of numbers that are equal or zero but for rounding"
 CASES = [
@@ -180,6 +220,12 @@ CASES = [
     Case("a view made under `no_grad` is a constant", VIEWED, Tensor, "abs", enlarged),
     Case("a comparison in place with what requires grad", BETWEEN, Tensor, "sum", lambda inner, t: inner(t * 2)),
     Case("a product saves its operands", PRODUCT, Tensor, "__matmul__", enlarged),
+    Case("what `detach()` makes of an inference", INFERENCE, Tensor, "sum", lambda inner, t: inner(t * 2)),
+    Case(
+        "a tangent that is a constant", LINEAR, pullback.func, "jvp", lambda inner, f, x, d: inner(f, x, (d[0] + x[0],))
+    ),
+    Case("where numbers of half precision cancel", CANCELLED, Tensor, "log_softmax", more_gradient),
+    Case("under `vmap`, dtypes are promoted", WHOLE, pullback.nn.functional, "linear", refused),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 
