@@ -404,6 +404,15 @@ def as_near_as_torch(d: Shown) -> bool:
     return 0 < ours <= 4 * theirs < math.inf
 
 
+def nan_for_zero(d: Shown) -> bool:
+    """Whether our values differ from torch's only in NaN for zero."""
+    ours, theirs = (_answer(lib, d.program, d.what) for lib in (pullback, importlib.import_module("torch")))
+    if isinstance(ours, Refusal) or isinstance(theirs, Refusal) or ours[1].shape != theirs[1].shape:
+        return False
+    nan = np.isnan(ours[1]) & (theirs[1] == 0)
+    return bool(nan.any()) and same((ours[0], np.where(nan, 0, ours[1])), theirs, coarsest(d.program))
+
+
 def _distance(found: Any, exact: Any) -> float:
     """How far an answer is from the exact one, in its largest element; infinite where they have other parts."""
     if isinstance(found, list):

@@ -189,6 +189,14 @@ def f4(t3):
     return v8
 v9 = lib.func.vmap(f4, in_dims=-1)(v1.movedim(0, -1)){COPIED}
 """
+SIGNS = f"""
+v2 = lib.tensor([[0.0, 1.25], [0.0, 0.0], [1.5, 0.75]], dtype=lib.float64, requires_grad=True)
+def f4(t3):
+    v5 = lib.hypot(t3, t3)
+    v6 = v5.sgn()
+    return v6
+v7 = lib.func.vmap(lib.func.jacrev(f4))(v2){COPIED}
+"""
 
 ROUNDING = "of numbers that are equal or zero but for rounding"
 CASES = [
@@ -226,6 +234,7 @@ CASES = [
     ),
     Case("where numbers of half precision cancel", CANCELLED, Tensor, "log_softmax", more_gradient),
     Case("under `vmap`, dtypes are promoted", WHOLE, pullback.nn.functional, "linear", refused),
+    Case("torch's gradient of `sgn`", SIGNS, Tensor, "sgn", more_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 

@@ -13,6 +13,7 @@ from .. import errors
 from ..tensor.memory import INFERENCE, ONE_ELEMENT, WRITES, View
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
+from ..tensor.views import Lost
 from .context import FunctionNode
 from .contract import place
 from .node import carry_retained
@@ -101,11 +102,7 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
                 f"that are modified inplace must all be outputs of the Function ({node._forward_cls.__name__})."
             )
         if t._requires_grad and t._edge is None:
-            raise RuntimeError(
-                "a leaf Variable that requires grad has been used in an in-place operation.\n"
-                f"  What to do: give {node._forward_cls.__name__}.apply a clone() of it, or write within "
-                "pullback.no_grad()."
-            )
+            raise _written_leaf(node)
         if t._view is not None and sum(isinstance(o, Tensor) for o in given) > 1:
             raise RuntimeError(
                 f"If your Function modifies inplace an input that is a view of another Tensor, it cannot return more "
@@ -124,6 +121,13 @@ def _check_dirty(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]
                 "Mark only inputs that were written to in place.",
                 stacklevel=errors.callers_level(),
             )
+
+
+def _written_leaf(node: FunctionNode) -> RuntimeError:
+    return RuntimeError(
+        "a leaf Variable that requires grad has been used in an in-place operation.\n"
+        f"  What to do: give {node._forward_cls.__name__}.apply a clone() of it, or write within pullback.no_grad()."
+    )
 
 
 def _output_of(node: FunctionNode, t: Tensor, nr: int, passive: Sequence[Any]) -> Tensor:
@@ -193,6 +197,8 @@ def outside(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any]) -> 
     """The results of a call that is not recorded: an input that is returned comes out as a detached alias."""
     if node._forward_cls._contract.separate:
         check_saved(node, [o for o in given if isinstance(o, Tensor) and not o._requires_grad], inputs)
+    if thread.modes.grad_enabled and any(isinstance(t, Lost) for t in node._dirty):
+        raise _written_leaf(node)  # a view, made without recording, of what requires grad
     returned = False
     for o in given:
         # forward returned it, and another reference to it may exist

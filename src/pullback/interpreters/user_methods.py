@@ -42,7 +42,7 @@ def call_vmap(level: Any, cls: Any, door: Door, dims: Iterable[Any], values: Seq
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise RuntimeError(
             errors.message(
-                f"Expected the {cls.__name__}.vmap staticmethod to have two returns, (output, out_dims)",
+                f"{cls.__name__}: Expected the vmap staticmethod to have two returns, an output and out_dims",
                 found=errors.describe(returned),
             )
         )

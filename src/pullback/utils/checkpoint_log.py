@@ -53,7 +53,9 @@ def report(first: Log, again: Log, error: Exception) -> str:
         "\n3. Log of operators in the original forward and recomputation\n"
         f"Operations executed during the original forward:\n{first.names()}\n"
         f"Operations executed during recomputation:\n{again.names()}\n"
-        f"\n4. Error message\nERROR: Detected non-determinism while running activation checkpointing\n{error}"
+        "\n4. Error message\nERROR: Detected non-determinism while running activation checkpointing\n"
+        "You are seeing this error because you passed `debug=True` to checkpoint, and what the part saved was "
+        f"not the same both times.\n{error}"
     )
 
 

@@ -110,6 +110,36 @@ def what_is_marked_but_not_fit(lib: Any) -> Any:
 
 
 @program
+def a_view_of_a_leaf_that_is_written_to(lib: Any) -> Any:
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    F = function(lib, forward, lambda ctx, g: g * 2)
+
+    def call(base: Any, viewed: Any, called: Any) -> Any:
+        x = leaf(lib, [1.0, 2.0])
+        whole = base(x)
+        with viewed():
+            view = whole[:1]
+        found: list[Any] = []
+
+        def run() -> None:
+            with called():
+                y = F.apply(view)
+            found.extend([y is view, y.requires_grad, x.detach() * 1])
+
+        return refused(run) or found
+
+    modes = (lib.enable_grad, lib.no_grad)
+    return [
+        call(base, viewed, called)
+        for base in (lambda x: x, lambda x: x * 1, lambda x: x.detach())
+        for viewed, called in itertools.product(modes, modes)
+    ]
+
+
+@program
 def a_leaf_that_is_written_to(lib: Any) -> Any:
     def forward(ctx: Any, x: Any) -> Any:
         ctx.mark_dirty(x)
