@@ -61,7 +61,7 @@ REFUSED_THERE: dict[str, str] = {
     r"ZeroTensors are immutable": "torch's zeros of constants cannot be written to",
     r"Batching rule not implemented for aten::detach": "batched gradients of tensors that retain theirs",
     r"derivative for aten::\w+ is not implemented": "derivatives that torch lacks",
-    r"Tensor must have a (last dimension with stride 1|stride divisible by 2)": "the gradient of `view_as_real` of no elements",
+    r"Tensor must have a (last dimension with stride 1|stride divisible by 2)": "`view_as_real` of no elements",
 }
 # The same of steps that transform a function.
 REFUSED_IN_TRANSFORMS: dict[str, str] = {
