@@ -209,7 +209,11 @@ def test_a_reader_finds_why_grad_is_none_in_a_browser(site: Path) -> None:
 
 def test_the_pictures_are_those_that_the_library_draws() -> None:
     fresh = _hooks().pictures()
-    by_examples = {"beam.png", "graph_page.png", "heaters.png"}  # matplotlib's and a browser's pictures differ by version
+    by_examples = {
+        "beam.png",
+        "graph_page.png",
+        "heaters.png",
+    }  # matplotlib's and a browser's pictures differ by version
     assert {path.name for path in (DOCS / "images").iterdir()} == {*fresh, *by_examples}
     for name, svg in fresh.items():
         assert (DOCS / "images" / name).read_text("utf-8") == svg, f"{name} is stale; run: python docs/site_hooks.py"

@@ -286,8 +286,8 @@ def constant_views(program: Program) -> Program:
 
 
 def stacked_without_format(d: Shown) -> bool:
-    """Whether a result of `cat` or `stack` is contiguous here where torch's has the format `channels_last` of all that
-    is put together; and nothing else differs."""
+    """Whether a result of `cat`, `stack` or `roll` is contiguous here where torch's has the format `channels_last` of
+    all that is put together; and nothing else differs."""
     ours, theirs = Machine(pullback), Machine(importlib.import_module("torch"))
     comparing = importlib.import_module("tests.random_programs.comparing")
     for number, step in enumerate(d.program):
@@ -299,7 +299,9 @@ def stacked_without_format(d: Shown) -> bool:
         parts = [theirs.names[name] for name in step.names]
         found, copied = ours.names[step.out], contiguous(step)
         formatted = all(t.ndim == 4 and t.is_contiguous(memory_format=last) for t in parts)
-        if not (formatted and re.match(r"lib\.(cat|stack)\(", step.form) and found.is_contiguous() and copied):
+        if not (
+            formatted and re.match(r"lib\.(cat|stack)\(|\{0\}\.roll\(", step.form) and found.is_contiguous() and copied
+        ):
             return False
         return nothing_shown((*d.program[:number], copied, *d.program[number + 1 :]))
     return False

@@ -326,8 +326,8 @@ REASONS: dict[str, Reason] = {
         and d.only_torch_refuses(r"Trying to use forward AD with \S+ that does not support it")
         and refused_right(d)
     ),
-    "`cat` and `stack` do not keep `channels_last`": lambda d: (
-        d.what.startswith("layout of") and d.does("cat(", "stack(") and stacked_without_format(d)
+    "`cat`, `stack` and `roll` do not keep `channels_last`": lambda d: (
+        d.what.startswith("layout of") and d.does("cat(", "stack(", ".roll(") and stacked_without_format(d)
     ),
     "the gradient of `repeat_interleave` needs nothing that a pass frees: torch's needs its positions": lambda d: (
         d.does("repeat_interleave(") and passes_through_nothing_freed(d)

@@ -215,9 +215,9 @@ CASES = [
     Case("under `vmap`, dtypes are promoted", SCATTERED, Tensor, "masked_scatter", enlarged),
     Case("forward mode goes through what has no rule", SILU, pullback.func, "jacfwd", enlarged),
     Case("a second `jvp` of a Function", SECOND, pullback.func, "jacfwd", enlarged),
-    Case("`cat` and `stack` do not keep", STACKED, pullback, "stack", enlarged),
+    Case("`cat`, `stack` and `roll` do not keep", STACKED, pullback, "stack", enlarged),
     Case(
-        "`cat` and `stack` do not keep",
+        "`cat`, `stack` and `roll` do not keep",
         STACKED,
         pullback,
         "stack",

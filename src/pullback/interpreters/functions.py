@@ -106,10 +106,9 @@ def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], ve
                 "None at that position instead."
             )
         return level.lift(o, None)
-    source = next((found for found in given if _looks_at(o, found[0])), None)
-    if source is None or source[2] is None:
-        return level.lift(o, _checked(cls, o, t))
-    if o is source[0] and any(o is dirty for dirty in marks._dirty):
+    sources = [found for found in given if _looks_at(o, found[0])]
+    source = next((found for found in sources if found[2] is not None), None)
+    if source is not None and o is source[0] and any(o is dirty for dirty in marks._dirty):
         if t is not source[2] or t._version == versions[id(t)]:
             raise RuntimeError(
                 f"{cls.__name__}: an inplace custom Function is not modifying the forward mode gradients inplace. Its "
@@ -117,8 +116,9 @@ def _dual(level: Any, cls: Any, o: Any, t: Any, marks: Any, given: list[Any], ve
                 "  What to do: write e.g. t.mul_(2) and return t."
             )
         return _written(level, source, t)
-    if not (isinstance(t, Tensor) and _looks_at(t, source[2])):
-        which = "the given tangent" if source[0]._view is None else "the same base as the given tangent"
+    moving = all(level.lower(argument)[1] is not None for _, argument, _ in sources)  # not by zeros made for `jvp`
+    if sources and moving and not any(isinstance(t, Tensor) and _looks_at(t, found[2]) for found in sources):
+        which = "the given tangent" if sources[0][0]._view is None else "the same base as the given tangent"
         raise RuntimeError(
             f"A custom Function's forward is returning a view (or an input as-is), but {cls.__name__}'s jvp is not "
             f"returning a view of {which}.\n  What to do: do to the tangent what forward does."

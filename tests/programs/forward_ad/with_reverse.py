@@ -124,6 +124,43 @@ def a_jvp_that_returns_no_view(lib: Any) -> Any:
 
 @program
 @within_a_level
+def a_view_of_an_argument_without_a_tangent(lib: Any) -> Any:
+    whole, part = (lambda ctx, x, y: x), (lambda ctx, x, y: x[:1])
+    found = []
+    for run, push in (
+        (whole, lambda ctx, a, b: a.view_as(a)),
+        (whole, lambda ctx, a, b: a * 2),
+        (part, lambda ctx, a, b: a[:1]),
+        (part, lambda ctx, a, b: a[:1] * 2),
+    ):
+        z = function(lib, run, push)(constant(lib, [5.0, 6.0]), dual_of(lib))
+        found.append([z, tangent_of(lib, z)])
+    return found
+
+
+@program
+@within_a_level
+def a_view_of_an_argument_that_comes_twice(lib: Any) -> Any:
+    x, t = constant(lib, [5.0, 6.0]), constant(lib, [3.0, 4.0])
+    z = function(lib, lambda ctx, x, y: y[:1], lambda ctx, a, b: b[:1])(x, fw(lib).make_dual(x, t))
+    return z, tangent_of(lib, z)
+
+
+@program
+def views_that_functions_without_a_jvp_make_of_constants(lib: Any) -> Any:
+    def of(run: Any) -> Any:
+        class Made(lib.autograd.Function):
+            forward = staticmethod(run)
+
+        return lib.func.linearize(lambda t: Made.apply(t.detach()), constant(lib, [5.0, 6.0]))[1](
+            constant(lib, [1.0, 1.0])
+        )
+
+    return [of(lambda ctx, x: x), of(lambda ctx, x: x[:1]), of(lambda ctx, x: x * 2)]
+
+
+@program
+@within_a_level
 def a_jvp_that_returns_too_many(lib: Any) -> Any:
     function(lib, lambda ctx, x: x * 2, lambda ctx, t: (t, t))(dual_of(lib))
 
