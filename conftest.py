@@ -12,6 +12,7 @@ import importlib.util
 import os
 import random
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,6 +34,9 @@ hypothesis.settings.load_profile("pullback")
 # The packages whose absence leaves an example of the documentation out.
 OPTIONAL = ("torch", "jax", "cupy", "mpi4py")
 MISSING = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
+A_COMPILER = 'shutil.which("cc")'  # what a page asks that needs one
+if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+    MISSING.append(A_COMPILER)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -132,10 +136,12 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 # -- what is counted as covered ----------------------------------------------------------------------------------------
 
 
-# Tests of the source itself; files of tests that go over the table of operations once more, for another dtype, another
-# interpreter or bad input; and the solvers of SciPy, which solve a hundred times for each derivative. Counting the
-# lines they run would double the time of all tests. `--count-everything` counts them, in `.ci/full`.
+# Tests of the source itself; programs of the gallery; files of tests that go over the table of operations once more,
+# for another dtype, another interpreter or bad input; and the solvers of SciPy, which solve a hundred times for each
+# derivative. Counting the lines they run would double the time of all tests. `--count-everything` counts them, in
+# `.ci/full`.
 NOT_COUNTED = (
+    "docs/gallery/",
     "tests/house/",
     "tests/scipy/",
     "tests/interpreters/test_payload.py",
@@ -168,7 +174,8 @@ def _needs(item: pytest.Item) -> list[str]:
     """The optional packages a test needs: by its marker, or because an example of its page imports them."""
     if isinstance(item, pytest.DoctestItem):
         source = "".join(example.source for example in item.dtest.examples)
-        return [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}\b", source, re.MULTILINE)]
+        imported = [name for name in OPTIONAL if re.search(rf"^\s*(import|from) {name}\b", source, re.MULTILINE)]
+        return imported + [A_COMPILER] * (A_COMPILER in source)
     return [name for name in ("torch", "jax") if item.get_closest_marker(name)]
 
 
@@ -238,7 +245,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well
                 item.add_marker(name)
         for name in set(_needs(item)) & set(MISSING):
-            item.add_marker(pytest.mark.skip(reason=f"could not import '{name}': it is not installed"))
+            reason = (
+                "there is no C compiler" if name == A_COMPILER else f"could not import '{name}': it is not installed"
+            )
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import posixpath
 import re
 import sys
 from collections.abc import Iterator
@@ -144,6 +145,22 @@ def on_files(files: Any, config: Any) -> Any:
     for page in REFERENCE:
         files.append(File.generated(config, f"reference/{page}.md", content=reference(page)))
     return files
+
+
+def twin(name: str) -> str:
+    """The page of the same name in the other language, whether it exists or not."""
+    return name.removeprefix("zh/") if name.startswith("zh/") else f"zh/{name}"
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """A page leads to its twin in the other language, from the line below its title."""
+    name = page.file.src_uri
+    if files.get_file_from_path(twin(name)) is None:
+        return markdown
+    path = posixpath.relpath(twin(name), posixpath.dirname(name) or ".")
+    word = "English" if name.startswith("zh/") else "中文"
+    title, rest = markdown.split("\n", 1)
+    return f"{title}\n\n[{word}]({path}){{ .twin data-search-exclude='' }}\n{rest}"
 
 
 def on_page_context(context: Any, page: Any, config: Any, nav: Any) -> Any:

@@ -10,6 +10,7 @@ import re
 # Files and tests by the beginning of their names: those that look at the source or go over the table again, and those
 # that take seconds, because they run a compiler, other processes, large graphs or every interpreter.
 LEFT_OUT = (
+    "docs/gallery/",
     "tests/house/",
     "tests/scipy/",
     "tests/table/",

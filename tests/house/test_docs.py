@@ -10,6 +10,7 @@ import doctest
 import functools
 import importlib
 import importlib.util
+import json
 import os
 import re
 import subprocess
@@ -29,7 +30,14 @@ CHAPTERS = sorted(path.name for path in (DOCS / "learn").glob("*.md") if path.na
 PAGES = sorted(DOCS.rglob("*.md"))
 INTERPRETERS = ("payloads", "taylor", "sparse_derivatives")
 BRIDGES = ("bridge_torch", "bridge_jax")
-IN_TWO_LANGUAGES = (*INTERPRETERS, *BRIDGES, "scipy", "numpy_code")
+# The pages without a twin in Chinese. All others have to have one; that of `gallery/index` has the titles of its pages.
+ENGLISH_ONLY = re.compile(
+    r"(benchmarks|checks|design|from_autograd|interpreters|jax|node_names|operations\w*|operations/.*|scipy_functions"
+    r"|gallery/(?!index).*)\.md"
+)
+TWINS = [
+    n for n in (str(p.relative_to(DOCS)) for p in PAGES) if not n.startswith("zh/") and not ENGLISH_ONLY.fullmatch(n)
+]
 OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
     DOCS / f"{name}.md"
     for name in (
@@ -39,7 +47,10 @@ OWN = [*DOCS.glob("learn/*.md"), *DOCS.glob("zh/**/*.md")] + [
         "bridge_autograd",
         "how_it_works",
         "design",
-        *IN_TWO_LANGUAGES,
+        "scipy",
+        "numpy_code",
+        *INTERPRETERS,
+        *BRIDGES,
     )
 ]
 HOW_TO_READ_A_NAME = re.compile(r"`(pullback(?:\.\w+)+)")
@@ -93,16 +104,18 @@ def _rows(page: str) -> list[list[str]]:
 
 def test_both_editions_have_the_same_chapters() -> None:
     assert len(CHAPTERS) == 14
-    assert sorted(path.name for path in (DOCS / "zh" / "learn").glob("*.md")) == CHAPTERS
+    assert sorted(path.name for path in (DOCS / "zh" / "learn").glob("*.md") if path.name != "index.md") == CHAPTERS
 
 
-@pytest.mark.parametrize(
-    "page",
-    [*(f"learn/{chapter}" for chapter in CHAPTERS), "diagnosis.md", *(f"{name}.md" for name in IN_TWO_LANGUAGES)],
-)
+def _without_comments(code: list[str]) -> list[str]:
+    """Blocks of code without the remarks behind it, which are in the language of the page."""
+    return [re.sub(r"\s*# .*$", "", block, flags=re.MULTILINE) for block in code]
+
+
+@pytest.mark.parametrize("page", TWINS)
 def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     english, chinese = ((DOCS / folder / page).read_text("utf-8") for folder in ("", "zh"))
-    assert _fenced(english) == _fenced(chinese)
+    assert _without_comments(_fenced(english)) == _without_comments(_fenced(chinese))
 
     def shape(text: str) -> list[str]:
         """The order of headings, code, tables and claims, whatever the words."""
@@ -113,7 +126,7 @@ def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     assert len(re.findall(r"[\u4e00-\u9fff]", _without_code(chinese))) > 300
 
 
-@pytest.mark.parametrize("edition", ["learn/index.md", "zh/index.md"])
+@pytest.mark.parametrize("edition", ["learn/index.md", "zh/learn/index.md"])
 def test_the_first_page_of_an_edition_leads_to_each_chapter_in_order(edition: str) -> None:
     numbered = re.findall(
         r"^\| \d+ \| \[.*?\]\((?:learn/)?(\w+\.md)\)", (DOCS / edition).read_text("utf-8"), re.MULTILINE
@@ -123,12 +136,13 @@ def test_the_first_page_of_an_edition_leads_to_each_chapter_in_order(edition: st
     assert numbered == [name for name in listed if name != "index.md"]
 
 
-# The code of this page needs a GPU. The chapter on kernels shows lines of a program, and how it is started.
-OF_A_GPU = DOCS / "zh" / "gpu.md"
+# The code of the first page needs a GPU, the second shows a test and commands. The chapter on kernels shows lines of a
+# program, and how it is started.
+NOT_RUN = (DOCS / "zh" / "gpu.md", DOCS / "zh" / "audit.md")
 KERNELS = (ROOT / "examples" / "cuda_kernel.py").read_text("utf-8").splitlines()
 
 
-@pytest.mark.parametrize("path", [path for path in OWN if path != OF_A_GPU], ids=_name)
+@pytest.mark.parametrize("path", [path for path in OWN if path not in NOT_RUN], ids=_name)
 def test_every_block_of_code_is_one_that_runs(path: Path) -> None:
     for block in _fenced(path.read_text("utf-8")):
         if path.name == "kernels.md" and not block.startswith("```pycon"):
@@ -204,17 +218,53 @@ def test_a_reader_finds_why_grad_is_none_in_a_browser(site: Path) -> None:
         assert [p for p in page.problems if not p.startswith(("file:", "data:"))] == []  # the files of the site itself
 
 
+def test_a_page_leads_to_its_twin_in_the_other_language(site: Path) -> None:
+    for name in TWINS:
+        html = name.replace(".md", ".html")
+        for page, other in ((site / html, site / "zh" / html), (site / "zh" / html, site / html)):
+            links = re.findall(r'<a class="?twin"?[^>]* href="?([^"\s>]+)', page.read_text("utf-8"))
+            links += re.findall(r'<a[^>]* href="?([^"\s>]+)"?[^>]*class="?twin', page.read_text("utf-8"))
+            assert [(page.parent / link).resolve() for link in links] == [other.resolve()], page
+
+
+# Enters words in the field and waits for the list of results.
+SEARCH = """(async () => {
+  const field = document.querySelector("input.md-search__input")
+  field.focus()
+  field.value = %s
+  field.dispatchEvent(new Event("input", { bubbles: true }))
+  field.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }))
+  for (;;) {
+    await new Promise((done) => setTimeout(done, 50))
+    const found = [...document.querySelectorAll(".md-search-result__link")]
+    if (found.length) return found.map((a) => new URL(a.href).pathname)
+  }
+})()"""
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(
+    EXECUTABLE is None, reason="it opens pages in a browser, and there is none (apt-get install chromium)"
+)
+def test_the_search_finds_pages_of_both_languages_in_a_folder(site: Path) -> None:
+    with Browser() as browser:
+        page = Page(browser)
+        for start, words, expected in (
+            ("index.html", "Kalman", "gallery/kalman_noise.html"),
+            ("zh/index.html", "原地写入", "zh/learn/in_place.html"),
+        ):
+            page.open(site / start)
+            found = page.js(SEARCH % json.dumps(words))
+            assert found[0] == str(site / expected)
+
+
 # -- what is made from the library -------------------------------------------------------------------------------------
 
 
 def test_the_pictures_are_those_that_the_library_draws() -> None:
     fresh = _hooks().pictures()
-    by_examples = {
-        "beam.png",
-        "graph_page.png",
-        "heaters.png",
-    }  # matplotlib's and a browser's pictures differ by version
-    assert {path.name for path in (DOCS / "images").iterdir()} == {*fresh, *by_examples}
+    elsewhere = {"gallery", "graph_page.png", "heaters.png"}  # matplotlib's and a browser's pictures differ by version
+    assert {path.name for path in (DOCS / "images").iterdir()} == {*fresh, *elsewhere}
     for name, svg in fresh.items():
         assert (DOCS / "images" / name).read_text("utf-8") == svg, f"{name} is stale; run: python docs/site_hooks.py"
 

@@ -128,7 +128,7 @@ def other_layout(number: int, step: Step, ours: Machine, theirs: Machine) -> str
 
 
 def _other_node(step: Step, ours: Machine, theirs: Machine) -> bool:
-    """Whether a tensor is the output of another node here: docs/differences.md lists the operations."""
+    """Whether a tensor is the output of another node here: docs/node_names.md lists the operations."""
     names = [attempt(lambda m=m: m.names[step.names[0]].grad_fn.name().rstrip("0123456789")) for m in (ours, theirs)]
     return bool(names[0] != names[1])
 

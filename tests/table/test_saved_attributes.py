@@ -177,7 +177,7 @@ def test_hooks_on_what_has_a_name_of_torchs() -> None:
 
 
 def test_what_is_kept_otherwise_than_in_torch() -> None:
-    """The cases of docs/differences.md that samples do not show."""
+    """The cases of docs/node_names.md that samples do not show."""
     found = []
     for lib in (pullback, pytest.importorskip("torch")):
         x = lib.ones(2, 2, requires_grad=True)
