@@ -5,8 +5,8 @@ autograd-gamma from the package registry, and runs each suite twice in this envi
 the clients: once with autograd itself, once under `pullback.bridge.autograd.install()`. autograd-gamma has no tests in
 its archive, so a program written here checks its functions. The examples of autograd that download nothing run as well.
 
-A line for each client says how many of the tests that pass with autograd pass here. The exit status is 1 if one fails
-that `EXPLAINED` does not name.
+A line for each client says how many of the tests that pass with autograd pass here, and in which time. The exit status
+is 1 if one fails that `EXPLAINED` does not name.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,8 +117,8 @@ def environment(home: Path) -> dict[str, str]:
     return {**os.environ, "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": path}
 
 
-def suite(tests: Path, options: Sequence[str], installed: bool) -> dict[str, bool]:
-    """Each test that ran, by its name, and whether it passed."""
+def suite(tests: Path, options: Sequence[str], installed: bool) -> dict[str, float | None]:
+    """Each test that ran, by its name: the seconds it took, or None if it failed."""
     with tempfile.TemporaryDirectory() as scratch:
         home, report = Path(scratch), Path(scratch) / "report.xml"
         (home / "client_plugin.py").write_text(PLUGIN.format(install=INSTALL * installed), encoding="utf-8")
@@ -130,33 +131,39 @@ def suite(tests: Path, options: Sequence[str], installed: bool) -> dict[str, boo
         return dict(outcomes(report))
 
 
-def outcomes(report: Path) -> Iterator[tuple[str, bool]]:
-    """Of pytest's report, each test that was not skipped: its name, and whether it passed."""
+def outcomes(report: Path) -> Iterator[tuple[str, float | None]]:
+    """Of pytest's report, each test that was not skipped: its name, and the seconds it took or None if it failed."""
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         if case.find("skipped") is None:
             failed = case.find("failure") is not None or case.find("error") is not None
-            yield f"{case.get('classname')}::{case.get('name')}", not failed
+            yield f"{case.get('classname')}::{case.get('name')}", None if failed else float(case.get("time", 0))
 
 
-def example(script: Path, installed: bool) -> bool:
-    """Whether an example runs to its end, or without an error until it is stopped."""
+def example(script: Path, installed: bool) -> float | None:
+    """The seconds in which an example runs to its end, or without an error until it is stopped; None if it fails."""
     command = [sys.executable, *(["-m", "pullback.bridge.autograd"] if installed else []), str(script)]
+    start = time.perf_counter()
     try:
         where = {"cwd": script.parents[1], "env": environment(script.parent), "capture_output": True}
-        return subprocess.run(command, timeout=SECONDS, check=False, **where).returncode == 0  # type: ignore[call-overload]
+        failed = subprocess.run(command, timeout=SECONDS, check=False, **where).returncode != 0  # type: ignore[call-overload]
     except subprocess.TimeoutExpired:
-        return True
+        failed = False
+    return None if failed else time.perf_counter() - start
 
 
-def compared(name: str, theirs: dict[str, bool], ours: dict[str, bool]) -> bool:
+def compared(name: str, theirs: dict[str, float | None], ours: dict[str, float | None]) -> bool:
     """Print a client's line, and the tests that pass with autograd alone; whether all of these are explained."""
-    expected = [test for test, passed in theirs.items() if passed]
-    lost = [test for test in expected if not ours.get(test, False)]
+    expected = [test for test, seconds in theirs.items() if seconds is not None]
+    lost = [test for test in expected if ours.get(test) is None]
+    times = [sum(side[test] or 0 for test in expected if test not in lost) for side in (ours, theirs)]
     reasons = {test: EXPLAINED.get(test.rpartition("::")[2]) for test in lost}
     for test, reason in reasons.items():
         print(f"  {test}: {reason or 'NOT EXPLAINED'}")
     share = (len(expected) - len(lost)) / max(len(expected), 1)
-    print(f"{name}: {len(expected) - len(lost)} of {len(expected)} that pass with autograd pass here ({share:.1%})")
+    print(
+        f"{name}: {len(expected) - len(lost)} of {len(expected)} that pass with autograd pass here ({share:.1%}), "
+        f"in {times[0]:.0f} s for {times[1]:.0f} s"
+    )
     return bool(expected) and all(reasons.values())
 
 

@@ -52,6 +52,10 @@ class Batched(LevelPayload):
     def inside(self) -> Tensor:
         return self.value
 
+    @property
+    def stacked(self) -> Tensor | None:
+        return self.value if self.has_axis else None
+
     def detach(self) -> Batched:
         return Batched(self.level, self.value.detach(), self.has_axis)
 

@@ -14,18 +14,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..autograd.api import grad
-from ..autograd.engine import fit
 from ..autograd.saved import changed, watch
-from ..table.calls import as_view
 from ..table.levels import Level, has_room, inner, mapped, with_room
-from ..table.nodes import beside, conjugated
-from ..table.op import needs
 from ..tensor.arrays import repeats
+from ..tensor.dtypes import NARROW
 from ..tensor.memory import LevelPayload, innermost, same_memory
 from ..tensor.modes import thread, within
-from ..tensor.tensor import Lifted, Tensor, cannot_convert, is_tracked, wrap
+from ..tensor.nested import any_instance
+from ..tensor.overrides import ACTIVE
+from ..tensor.tensor import PLAIN, Lifted, Tensor, cannot_convert, is_tracked, wrap
 from ..tensor.views import Lost
+from .dual_rules import (
+    acts_alone,
+    among,
+    by_rule,
+    elementwise_tangent,
+    on_arrays,
+    replaced,
+    shaped,
+    tied,
+    total,
+    transposed,
+    zeros,
+)
 from .functions import forward_of_jvp
 from .payload import Payload
 
@@ -33,6 +44,8 @@ if TYPE_CHECKING:
     from ..table.op import Op
 
 R = TypeVar("R")
+
+_NESTS = (tuple, list)
 
 
 class Dual(LevelPayload):
@@ -207,9 +220,19 @@ class Jvp(Forward):
         return (held.primal, held.tangent) if isinstance(held, Dual) else (t, None)
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        primals = mapped(self.primal, args)
-        out = tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
+        primals = tuple(
+            [
+                self.primal(a) if isinstance(a, Tensor) else mapped(self.primal, a) if isinstance(a, _NESTS) else a
+                for a in args
+            ]
+        )
+        if kwargs:
+            out = tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
+        else:
+            out = tied(op, primals, kwargs)
         try:
+            if (tangent := self._of_arrays(op, args, primals, kwargs, out)) is not None:
+                return Dual(self, out, tangent)
             tangents = self.pushing(self._tangents, op, args, primals, kwargs, out)
         except NotImplementedError as error:
             said = f"Trying to use forward AD with {op.name} that does not support it: {error}"
@@ -222,6 +245,40 @@ class Jvp(Forward):
         ]
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
+    def _of_arrays(self, op: Op, args: Sequence[Any], primals: Sequence[Any], kwargs: Any, out: Any) -> Tensor | None:
+        """The tangent of a result by the rule on arrays; None where it is recorded, or of some other transform.
+
+        Elementwise rules also take the tangents of a `vmap`, all at once, where it does not vary the primals.
+        """
+        rule, modes = on_arrays(op), thread.modes
+        if rule is None or kwargs or self.records or ACTIVE.n or NARROW.n or not modes.forward_enabled:
+            return None
+        recorded, batch = modes.grad_enabled, None
+        if type(out) is not Tensor or not _bare(out, recorded) or out._data.dtype.kind not in "fc":
+            return None
+        values, along = [], {}
+        for i, p in enumerate(primals):
+            value = p
+            if isinstance(p, Tensor):
+                if not _bare(p, recorded) or (p._data.dtype.kind == "c" and not op.about.holomorphic):
+                    return None
+                if p is not args[i] and (t := args[i]._data.tangent) is not None and op.differentiable >> i & 1:
+                    if not _bare(t, recorded):
+                        if not rule.takes_batches or (all_of := t._data.stacked) is None or not _bare(all_of, recorded):
+                            return None
+                        if batch is not None and batch is not t._data.level:
+                            return None
+                        batch, t = t._data.level, among(all_of, out._data.ndim)
+                    along[i] = t._data
+                value = p._data
+            elif isinstance(p, _NESTS) and any_instance(p, Tensor):
+                return None
+            values.append(value)
+        if not along:
+            return None
+        tangent = wrap(rule(values, along, out._data, () if batch is None else (batch.size,)))
+        return tangent if batch is None else batch.lift(tangent)
+
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
         """A tangent in its own memory: otherwise another tensor would see a write to it or to its primal.
 
@@ -229,6 +286,8 @@ class Jvp(Forward):
         """
         if tangent is None:
             return None
+        if out._view is not None and tangent._view is not None and out._view.op is tangent._view.op:
+            return tangent  # the same view of each
         pairs = [self.lower(a) for a in args if isinstance(a, Tensor)]
         if tangent._view is None and not any(tangent is t for _, t in pairs):
             return tangent
@@ -266,10 +325,10 @@ class Jvp(Forward):
             found = by_rule(op, op.padded(primals, kwargs), tangents, outs)
         elif op.kind == "linear":
             joint = self._joint(op, primals)
-            along = {i: tangents[i] if i in tangents else _zeros(primals[i]) for i in joint}
-            found = [_replaced(op, primals, kwargs, along)]
+            along = {i: tangents[i] if i in tangents else zeros(primals[i]) for i in joint}
+            found = [replaced(op, primals, kwargs, along)]
         elif op.kind == "bilinear":
-            found = [total([_replaced(op, primals, kwargs, {i: t}) for i, t in tangents.items()])]
+            found = [total([replaced(op, primals, kwargs, {i: t}) for i, t in tangents.items()])]
         elif op.kind == "elementwise" and acts_alone(op, primals):
             found = [elementwise_tangent(op, op.padded(primals, kwargs), tangents, out)]
         else:
@@ -299,6 +358,11 @@ class Linearized(Jvp):
 
 
 _COPIES = ((lambda t: t.clone(), lambda t: t),)
+
+
+def _bare(t: Tensor, recorded: bool) -> bool:
+    """Whether a tensor is an array, and nothing that is done to it is recorded."""
+    return type(t) in PLAIN and type(t._data) is np.ndarray and not (recorded and t._requires_grad)
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
@@ -334,109 +398,3 @@ def _same_view(t: Tensor, whole: Tensor) -> Tensor:
     """The view of `whole` that `t` is of its base."""
     view = t._view
     return whole if view is None else view.op.unchecked(_same_view(view.parent, whole), *view.args)
-
-
-def _zeros(value: Any) -> Any:
-    return np.zeros_like(value) if isinstance(value, Tensor) else value * 0
-
-
-def total(terms: list[Tensor]) -> Tensor:
-    return sum(terms[1:], terms[0])
-
-
-def _replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
-    """The operation with some of its arguments replaced."""
-    found: Tensor = tied(op, [by.get(i, p) for i, p in enumerate(primals)], kwargs)
-    return found
-
-
-def tied(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """The result of an operation, known as a view if it lies in the memory of its first argument."""
-    out = op.unchecked(*args, **kwargs)
-    if op.view and isinstance(out, Tensor) and out._view is None and out is not args[0]:
-        source = args[0]
-        if out._data.size and isinstance(source, Tensor) and same_memory(out._data, source._data):
-            return as_view(out, op, op.padded(tuple(args), kwargs), known=True)
-    return out
-
-
-def shaped(tangent: Tensor, out: Tensor) -> Tensor:
-    """A tangent with the shape and dtype of its result."""
-    if tangent._data.dtype != out._data.dtype:
-        if tangent._data.dtype.kind == "c" and out._data.dtype.kind != "c":
-            tangent = np.real(tangent)
-        tangent = tangent.to(out.dtype)
-    return tangent if tangent._data.shape == out._data.shape else tangent.expand(out._data.shape)
-
-
-def acts_alone(op: Op, primals: Any) -> bool:
-    return op.about.holomorphic or not any(isinstance(p, Tensor) and p._data.dtype.kind == "c" for p in primals)
-
-
-def _named(op: Op, primals: Any, outs: Sequence[Any], name: str) -> Any:
-    """The value for a rule's parameter, by its name."""
-    if name in op.params:
-        return primals[op.params.index(name)]
-    if name.endswith("_shape"):
-        return primals[op.params.index(name.removesuffix("_shape"))]._data.shape
-    return outs[int(name.removeprefix("out") or 0)]
-
-
-def elementwise_tangent(op: Op, primals: Any, tangents: dict[int, Tensor], out: Tensor) -> Tensor:
-    terms = []
-    for i, t in tangents.items():
-        rule = op.rules[op.params[i]]
-        if t._data.dtype != out._data.dtype:
-            t = t.to(out.dtype)
-        if t._data.shape != out._data.shape:
-            t = t.expand(out._data.shape)
-        values = [_named(op, primals, [out], n) for n in needs(rule)]
-        terms.append(rule(beside(t, values) if op.about.flat else t, *values))
-    return total(terms)
-
-
-def by_rule(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> Sequence[Tensor | None]:
-    rule = op.about.jvp
-    assert rule is not None
-    given = tuple(tangents.get(i) for i, _ in op.bits)
-    found = rule(given, *(_named(op, primals, outs, n) for n in needs(rule)))
-    return found if isinstance(found, (tuple, list)) else [found]
-
-
-def transposed(op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any]) -> list[Tensor | None]:
-    """``J t`` as the vjp of the vjp, which is linear in the cotangent."""
-    recorded = thread.modes.grad_enabled
-    return within(thread.modes, {"grad_enabled": True}, _transposed, op, primals, tangents, outs, recorded)
-
-
-def _transposed(
-    op: Op, primals: Any, tangents: dict[int, Tensor], outs: Sequence[Any], recorded: bool
-) -> list[Tensor | None]:
-    floats = [i for i, o in enumerate(outs) if isinstance(o, Tensor) and o._data.dtype.kind in "fcV"]
-    cotangents = {i: _leaf(np.zeros_like(outs[i])) for i in floats}
-    g: Any = [cotangents.get(i) for i in range(len(outs))] if len(outs) > 1 else cotangents[0]
-    turns = op.about.conjugate and any(outs[i]._data.dtype.kind == "c" for i in floats)
-    pulled = []
-    for i in tangents:
-        rule = op.rules[op.params[i]]
-        values = [_named(op, primals, outs, n) for n in needs(rule)]
-        grad_in = rule(g, *(conjugated(values) if turns else values))
-        data = primals[i]._data
-        pulled.append(fit(grad_in, (None, 0, data.shape, data.dtype), None))
-    pairs = [(p, t) for p, t in zip(pulled, tangents.values(), strict=True) if p is not None and p._requires_grad]
-    if not pairs:
-        return [None] * len(outs)
-    found = grad(
-        [p for p, _ in pairs],
-        list(cotangents.values()),
-        [t for _, t in pairs],
-        create_graph=recorded,
-        allow_unused=True,
-    )
-    by_output = dict(zip(cotangents, found, strict=True))
-    return [by_output.get(i) for i in range(len(outs))]
-
-
-def _leaf(t: Any) -> Tensor:
-    t._requires_grad = True
-    return t

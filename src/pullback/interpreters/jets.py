@@ -24,7 +24,8 @@ from ..tensor.memory import Keepers, LevelPayload
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor, cannot_convert, is_tracked, wrap
 from .batched import Vmap
-from .dual import Forward, acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed, views_of
+from .dual import Forward, views_of
+from .dual_rules import acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed
 from .functions import forward_of_jvp
 
 if TYPE_CHECKING:

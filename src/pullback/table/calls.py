@@ -206,11 +206,11 @@ def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any
 
 def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with tensors of a transform among its arguments, as the highest of their levels interprets it."""
-    kinds = overriding((*args, *kwargs.values()))
-    if kinds:
+    given = (*args, *kwargs.values()) if kwargs else args
+    if kinds := overriding(given):
         return dispatch(kinds, op.unchecked, args, kwargs)
     modes = thread.modes
-    if modes.unseen is not None and not modes.pack_hooks and _all_known((*args, *kwargs.values())):
+    if modes.unseen is not None and not modes.pack_hooks and _all_known(given):
         return modes.unseen(_interpreted, op, args, kwargs)
     return _interpreted(op, args, kwargs)
 
@@ -229,15 +229,19 @@ def _all_known(values: Iterable[Any]) -> bool:
 
 
 def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    level = highest((*args, *kwargs.values()))
+    level = highest((*args, *kwargs.values()) if kwargs else args)
     assert level is not None
     if NARROW.n and level.differentiates and is_narrow(op, args, kwargs):
         return in_float32(op, args, kwargs)
     if kwargs:
         args, kwargs = op.bind(args, kwargs)
     if op.elementwise:
-        args = tuple([level.array(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
-    if level.shares_graph and thread.modes.grad_enabled:
+        for a in args:
+            if isinstance(a, (_ndarray, np.generic)):
+                args = tuple([level.array(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
+                break
+    enabled = thread.modes.grad_enabled
+    if enabled and level.shares_graph:
         args = mapped(level.adopt, args)
     result = level.run(op, args, kwargs)
     if not isinstance(result, (LevelPayload, tuple)):  # not a tensor: a bool, a size
@@ -246,9 +250,10 @@ def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.joins:
         return _joined(op, full, result)
     mask = 0
-    if thread.modes.grad_enabled:
+    if enabled:
         for i, bit in op.bits:
-            if _tracked(full[i]) and inner(full[i], level):
+            a = full[i]
+            if isinstance(a, Tensor) and a._requires_grad and inner(a, level):
                 mask |= bit
     if isinstance(result, tuple):
         if mask and any(part.dtype.kind in "fcV" for part in result):
@@ -258,10 +263,6 @@ def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.view and inner(full[0], level) and same_memory(out._data, full[0]._data):
         as_view(out, op, full, known=True)
     return out
-
-
-def _tracked(value: Any) -> bool:
-    return isinstance(value, Tensor) and value._requires_grad
 
 
 def is_narrow(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -131,16 +131,23 @@ class Level:
 
 def interpreted(values: Any) -> bool:
     """Whether a level, or a class derived from Tensor, interprets a call with these arguments."""
-    return any_instance(values, Lifted) or bool(overriding(values))
+    for value in values:
+        if type(value) is not Tensor and (
+            isinstance(value, Lifted) or (isinstance(value, (tuple, list)) and any_instance(value, Lifted))
+        ):
+            return True
+    return bool(overriding(values))
 
 
 def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of a composite while a level is open."""
-    given = (*args, *kwargs.values())
+    given = (*args, *kwargs.values()) if kwargs else args
     if not any_instance(given, Lifted):
         return body(*args, **kwargs)
     level = highest(given)
     assert level is not None
+    if type(level).inside is Level.inside:
+        return body(*args, **kwargs)
     with level.inside(op, args, kwargs):
         return body(*args, **kwargs)
 
@@ -159,6 +166,8 @@ def highest(values: Sequence[Any]) -> Level | None:
     """The highest level among the Tensors in some arguments."""
     found: Level | None = None
     for value in values:
+        if type(value) is Tensor:
+            continue
         if isinstance(value, Lifted):
             level = value._data.level
         elif not isinstance(value, (tuple, list)) or (level := highest(value)) is None:

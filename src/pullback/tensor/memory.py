@@ -275,6 +275,11 @@ class LevelPayload:
         return None
 
     @property
+    def stacked(self) -> Tensor | None:
+        """The Tensor of all elements of a batch, along its first axis, if this is one of them; else None."""
+        return None
+
+    @property
     def layout(self) -> np.ndarray[Any, Any] | None:
         """An array that lies in memory as the values would outside of the transform, if that is known."""
         return None

@@ -44,15 +44,20 @@ def leaves(tree: Any) -> Iterator[Any]:
     >>> list(leaves({"a": 1, "b": [2, (3,)]}))
     [1, 2, 3]
     """
-    kind = type(tree)  # a value is not asked for its class, it may answer as it likes
-    if issubclass(kind, dict):
-        for value in tree.values():
-            yield from leaves(value)
-    elif issubclass(kind, (list, tuple)):
-        for value in tree:
-            yield from leaves(value)
-    else:
-        yield tree
+    if not issubclass(type(tree), CONTAINERS):  # a value is not asked for its class, it may answer as it likes
+        return iter((tree,))
+    found: list[Any] = []
+    _gather(tree, found)
+    return iter(found)
+
+
+def _gather(tree: Any, found: list[Any]) -> None:
+    """Append the leaves of a container."""
+    for value in tree.values() if issubclass(type(tree), dict) else tree:
+        if issubclass(type(value), CONTAINERS):
+            _gather(value, found)
+        else:
+            found.append(value)
 
 
 def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
@@ -62,16 +67,15 @@ def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
     {'a': 'x', 'b': ['y', ('z',)]}
     """
     kind = type(tree)
+    if not issubclass(kind, CONTAINERS):
+        return next(flat)
     if issubclass(kind, dict):
         made = copy.copy(tree)  # of the same class of dict
         for key, value in tree.items():
             made[key] = rebuild(value, flat)
         return made
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        return kind(*(rebuild(value, flat) for value in tree))
-    if issubclass(kind, (list, tuple)):
-        return kind(rebuild(value, flat) for value in tree)
-    return next(flat)
+    parts = [rebuild(value, flat) for value in tree]
+    return kind(*parts) if issubclass(kind, tuple) and hasattr(kind, "_fields") else kind(parts)
 
 
 def matches(tree: Any, like: Any) -> bool:

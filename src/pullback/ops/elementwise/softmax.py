@@ -85,6 +85,7 @@ def _rounded(value: Any, input: Any, dtype: Any) -> Any:
     also="special.softmax",
     batch=dims("dim"),
     input=_softmax_rule,
+    jvp=lambda tangents, out, dim: _softmax_rule(tangents[0], out, dim),  # its Jacobian is symmetric
     samples=along_an_axis,
     kinks=OVERFLOWS,
     refused=lambda: [*NO_AXES, S([1.0], 0)],
@@ -109,6 +110,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
     also="special.log_softmax",
     batch=dims("dim"),
     input=_log_softmax_rule,
+    jvp=lambda tangents, out, dim: np.subtract(tangents[0], _total(np.multiply(np.exp(out), tangents[0]), dim)),
     samples=along_an_axis,
     kinks=OVERFLOWS,
     refused=lambda: [*NO_AXES, S([1.0], 0)],

@@ -27,7 +27,7 @@ from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..products.matmul import matmul
 from ..shape.reshape import reshape
-from .sums import mean, sum
+from .sums import along_slices, mean, sum
 
 
 def _size(shape: Any, axes: Any) -> int:
@@ -113,6 +113,11 @@ def _std_rule(g: Any, input: Any, out: Any, dim: Any, correction: Any, keepdim: 
     zero = np.equal(plain(out), 0)
     halved = np.where(zero, 0, np.true_divide(g, np.multiply(2, np.where(zero, 1, out))))
     return _deviation_rule(halved, input, dim, correction, keepdim)
+
+
+def _along(weights: Any, tangent: Any, dim: Any, keepdim: bool) -> Any:
+    """The tangent of a real moment, also of complex numbers, from its derivatives by each element."""
+    return np.real(along_slices(np.conjugate(weights), tangent, dim, keepdim))
 
 
 def _mean_rule(g: Any, input: Any, dim: Any, keepdim: Any) -> Any:
@@ -218,6 +223,9 @@ def _check_var(
     saved={"dim": dims_of},
     batch=dims("dim", keeps="keepdim"),
     input=_deviation_rule,
+    jvp=lambda tangents, input, out, dim, correction, keepdim: _along(
+        _deviation_rule(np.ones_like(out), input, dim, correction, keepdim), tangents[0], dim, keepdim
+    ),
 )
 def var(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``.
@@ -246,6 +254,9 @@ def _check_std(
     saved={"dim": dims_of},
     batch=dims("dim", keeps="keepdim"),
     input=_std_rule,
+    jvp=lambda tangents, input, out, dim, correction, keepdim: _along(
+        _std_rule(np.ones_like(out), input, out, dim, correction, keepdim), tangents[0], dim, keepdim
+    ),
 )
 def std(input: Any, dim: Any, correction: Any, keepdim: bool) -> Any:
     """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""

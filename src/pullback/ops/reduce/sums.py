@@ -188,6 +188,11 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
     return nansum(input, dim, keepdim, dtype=dtype) / number
 
 
+def along_slices(weights: Any, tangent: Any, dim: Any, keepdim: bool) -> Any:
+    """The tangent of a reduction, whose elements each reach one result with these derivatives."""
+    return summed(np.multiply(weights, tangent), axis=wrap_axes(dim, np.ndim(tangent)), keepdims=keepdim)
+
+
 def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     shape = np.shape(input)
     axes = wrap_axes(dim, len(shape))
@@ -200,6 +205,9 @@ def _logsumexp_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any
     also="special.logsumexp",
     saved={"dim": dims_of},
     input=_logsumexp_rule,
+    jvp=lambda tangents, input, out, dim, keepdim: along_slices(
+        _logsumexp_rule(np.ones_like(out), input, out, dim, keepdim), tangents[0], dim, keepdim
+    ),
     samples=lambda: [
         *along(0, 1, -1),
         S(A(0), 0),
@@ -307,6 +315,9 @@ def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype:
     out="dtype",
     batch=dims("dim", keeps="keepdim"),
     input=_prod_rule,
+    jvp=lambda tangents, input, out, dim, keepdim: along_slices(
+        _prod_rule(np.ones_like(out), input, out, dim, keepdim), tangents[0], dim, keepdim
+    ),
     numpy={np.prod: lambda a, axis=None, dtype=None, *, keepdims=False: prod(a, axis, keepdims, dtype=dtype)},
     samples=lambda: [*whole(), *along(0, 1, -1, lists=False), *EMPTY, S(A(2, 3), dtype=D("float64"))],
     kinks=lambda: [
