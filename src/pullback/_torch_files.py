@@ -1,5 +1,8 @@
 """Checkpoints of `torch.save`: ZIP archives of a pickle, `data.pkl`, and a member with the bytes of each storage.
 
+Versions before 1.6 wrote five pickles one after the other (a number, the version of the format, facts about the
+machine, the object, and the names of its storages), and then the storages.
+
 The pickle is read as data, by a machine of its own: nothing that it names is imported or called. It knows what torch's
 ``weights_only=True`` allows (dicts, lists, tuples, sets and plain values, tensors, Parameters, sizes, dtypes, devices),
 and refuses all else by name. The sizes of a tensor are compared with its storage before anything is made.
@@ -8,6 +11,7 @@ and refuses all else by name. The sizes of a tensor are compared with its storag
 from __future__ import annotations
 
 import pickletools
+import struct
 import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable
@@ -64,24 +68,76 @@ def read(archive: zipfile.ZipFile, member: str, name: str, on_cpu: bool) -> Any:
     name: the file's, in errors. on_cpu: whether tensors of devices may be put on the CPU. ForeignError for what is
     refused; any other error means that the file is damaged.
     """
-    folder = member.rpartition("/")[0]
-    return _Machine(archive, f"{folder}/" if folder else "", name, on_cpu).run(archive.read(member))
+    folder, members = member.removesuffix("data.pkl"), set(archive.namelist())
+    swapped = f"{folder}byteorder" in members and archive.read(f"{folder}byteorder") == b"big"
+    return _Machine(lambda key: archive.read(f"{folder}data/{key}"), name, on_cpu, swapped).run(archive.read(member))
+
+
+_OLDER = 0x1950A86A20F9469CFC6C  # the first pickle of a file of the older form
+_OLDER_VERSION = 1001
+
+
+def is_older(head: bytes) -> bool:
+    """Whether a file that begins with these bytes is of the older form."""
+    return head[:1] == b"\x80" and _OLDER.to_bytes(10, "little") in head
+
+
+def read_older(file: Any, name: str, length: int, on_cpu: bool) -> Any:
+    """The object in a file of the older form, `length` bytes from where it stands; the rest as for `read`.
+
+    The object is read twice. The first time says which storages there are: their bytes come after it.
+    """
+    part = _Part(file, length)
+    _, version, _ = [_Machine(_no_storage, name, on_cpu).run(part) for _ in range(3)]
+    if version != _OLDER_VERSION:
+        raise ValueError(f"its format is of version {version!r}")
+    start, survey = file.tell(), _Survey(_no_storage, name, on_cpu)
+    survey.run(part)
+    storages = {}
+    for key in _of_type(_Machine(_no_storage, name, on_cpu).run(part), list):
+        size, (count,) = survey.sizes[_of_type(key, str)], struct.unpack("<q", part.read(8))
+        if not 0 <= count * size <= part.left():
+            raise ValueError(f"storage {key!r} of {count} elements, of which {part.left()} bytes are left")
+        storages[key] = part.read(count * size)
+    end = file.tell()
+    file.seek(start)
+    found = _Machine(storages.__getitem__, name, on_cpu).run(part)
+    file.seek(end)
+    return found
+
+
+def _no_storage(key: str) -> bytes:
+    raise KeyError(f"storage {key!r}")
+
+
+class _Part:
+    """The part of a file from where it stands: no read takes memory for more than there is."""
+
+    def __init__(self, file: Any, length: int) -> None:
+        self._file, self._end = file, file.tell() + length
+        self.tell = file.tell
+
+    def left(self) -> int:
+        return int(self._end - self._file.tell())
+
+    def read(self, count: int) -> bytes:
+        return bytes(self._file.read(min(count, self.left())))
+
+    def readline(self) -> bytes:
+        return bytes(self._file.readline(self.left()))
 
 
 class _Machine:
-    """Runs the operations of a pickle on a stack."""
+    """Runs the operations of a pickle on a stack.
 
-    def __init__(self, archive: zipfile.ZipFile, folder: str, name: str, on_cpu: bool) -> None:
-        self._archive, self._folder, self._name, self._on_cpu = archive, folder, name, on_cpu
+    stored: the bytes of a storage, by its key. swapped: whether these are those of a machine of the other byte order.
+    """
+
+    def __init__(self, stored: Callable[[str], bytes], name: str, on_cpu: bool, swapped: bool = False) -> None:
+        self._stored, self._name, self._on_cpu, self._swapped = stored, name, on_cpu, swapped
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._storages: dict[tuple[str, np.dtype[Any]], Array] = {}
-        self._swapped = self._member("byteorder", b"little") == b"big"
-
-    def _member(self, path: str, otherwise: bytes | None = None) -> bytes:
-        if otherwise is not None and self._folder + path not in self._archive.namelist():
-            return otherwise
-        return self._archive.read(self._folder + path)
 
     def refuse(self, found: str) -> ForeignError:
         """The error of a thing that is not loaded."""
@@ -96,8 +152,8 @@ class _Machine:
 
     # Operations of pickles --------------------------------------------------------------------------------------------
 
-    def run(self, data: bytes) -> Any:
-        """The object that a pickle describes."""
+    def run(self, data: Any) -> Any:
+        """The object that a pickle describes: bytes, or the next one in a file."""
         for opcode, argument, _ in pickletools.genops(data):
             if opcode.name == "STOP":
                 (found,) = self._stack
@@ -217,12 +273,14 @@ class _Machine:
 
     # What torch writes ------------------------------------------------------------------------------------------------
 
-    def _storage(self, given: Any) -> Array:
+    def _storage(self, given: Any) -> Any:
         """The elements of a storage, once for all tensors on it."""
-        kind, storage, key, place, count = _of_type(given, tuple)
+        kind, storage, key, place, count, *view = _of_type(given, tuple)
         path = _of_type(storage, _Named).path
         if kind != "storage":
             raise self.refuse(f"a persistent object {kind!r}")
+        if any(part is not None for part in view):
+            raise self.refuse("a storage that is a part of another one, as torch 0.1 wrote it")
         if not self._on_cpu and place != "cpu":
             raise ForeignError(
                 errors.message(
@@ -232,9 +290,11 @@ class _Machine:
                 )
             )
         name = "uint8" if path == "torch.storage.UntypedStorage" else _STORAGES[path.removeprefix("torch.")]
-        dtype = dtypes.NAMES[name].numpy
+        return self._elements(_of_type(key, str), dtypes.NAMES[name].numpy, count)
+
+    def _elements(self, key: str, dtype: np.dtype[Any], count: Any) -> Any:
         if (key, dtype) not in self._storages:
-            data = self._member(f"data/{_of_type(key, str)}")
+            data = self._stored(key)
             if _of_type(count, int) * dtype.itemsize != len(data):
                 raise ValueError(f"storage {key!r} of {count} {dtype} has {len(data)} bytes")
             made = np.frombuffer(bytearray(data), dtype)
@@ -321,6 +381,23 @@ class _Machine:
         "torch._utils._rebuild_parameter_with_state": _parameter,
         "torch._utils._rebuild_sparse_tensor": _sparse,
         "torch._tensor._rebuild_from_type_v2": _of_class,
+    }
+
+
+class _Survey(_Machine):
+    """Runs a pickle for the sizes of the elements of its storages, by their keys, and makes no tensors."""
+
+    def __init__(self, stored: Callable[[str], bytes], name: str, on_cpu: bool) -> None:
+        super().__init__(stored, name, on_cpu)
+        self.sizes: dict[str, int] = {}
+
+    def _elements(self, key: str, dtype: np.dtype[Any], count: Any) -> None:
+        if self.sizes.setdefault(key, dtype.itemsize) != dtype.itemsize:
+            raise self.refuse(f"storage {key!r} with elements of several sizes")
+
+    _CALLED: ClassVar[dict[str, Callable[..., Any]]] = {
+        path: (lambda self, *args: None) if path.startswith(("torch._utils.", "torch._tensor.")) else made
+        for path, made in _Machine._CALLED.items()
     }
 
 

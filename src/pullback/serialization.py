@@ -109,7 +109,7 @@ def _refuse_zero_byte(name: str, path: str | os.PathLike[str]) -> None:
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
     """Read a file that `save` wrote, one in the safetensors format, or one that `torch.save` wrote: by its content.
 
-    Nothing in a file is executed. Of torch's own checkpoints, what torch's ``weights_only=True`` allows and this
+    Nothing in a file is executed. Of torch's own checkpoints, also those of versions before 1.6, what torch's ``weights_only=True`` allows and this
     package has is read, and all else is refused by its name.
 
     Args:
@@ -295,7 +295,7 @@ def _named(error: OSError, f: Any) -> OSError:
 def _read(file: Any, name: str, on_cpu: bool) -> Any:
     with _damage_reported(name):
         start = file.tell()
-        head = file.read(16)
+        head = file.read(32)
         length = file.seek(0, os.SEEK_END) - start
         file.seek(start)
     if not isinstance(head, bytes):
@@ -306,6 +306,9 @@ def _read(file: Any, name: str, on_cpu: bool) -> Any:
     if _safetensors.is_one(head):
         with _damage_reported(name):
             return _safetensors.read(file, name, length)
+    if _torch_files.is_older(head):
+        with _damage_reported(name):
+            return _torch_files.read_older(file, name, length, on_cpu)
     raise RuntimeError(_not_ours(name, _kind_of(head)))
 
 
@@ -347,7 +350,7 @@ def _kind_of(head: bytes) -> tuple[str, str]:
     if not head:
         return "an empty file", ""
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
-        return "a pickle, as pickle.dump and versions of torch before 1.6 write them", _FROM_TORCH
+        return "a pickle, as pickle.dump writes them", _FROM_TORCH
     if head[:6] == b"\x93NUMPY":
         return "an array of NumPy", "write pullback.from_numpy(numpy.load(path))"
     return f"a file that begins with {head[:8]!r}", ""
