@@ -109,8 +109,8 @@ def _refuse_zero_byte(name: str, path: str | os.PathLike[str]) -> None:
 def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: bool | None = None) -> Any:
     """Read a file that `save` wrote, one in the safetensors format, or one that `torch.save` wrote: by its content.
 
-    Nothing in a file is executed. Of torch's own checkpoints, also those of versions before 1.6, what torch's ``weights_only=True`` allows and this
-    package has is read, and all else is refused by its name.
+    Nothing in a file is executed. Of torch's own checkpoints, also those of versions before 1.6, what torch's
+    ``weights_only=True`` allows and this package has is read, and all else is refused by its name.
 
     Args:
         f: a path, or a binary file that can be sought in.

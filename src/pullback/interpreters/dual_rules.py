@@ -54,31 +54,18 @@ class OnArrays:
         return copy
 
 
-@functools.cache
 def on_arrays(op: Op) -> OnArrays | None:
     """The rule of an entry that runs on arrays; None if it needs Tensors."""
-    if op.view or op.joins or not op.bits:
-        return None
-    if op.about.jvp is not None:
-        return OnArrays(_by_its_rule(op, op.about.jvp), False)
+    return None if op.view or op.joins or not op.bits else _on_arrays(op, op.about.jvp)
+
+
+@functools.cache
+def _on_arrays(op: Op, own: Callable[..., Any] | None) -> OnArrays | None:
     forward = (lambda *values: in_order(op.forward(*values))) if op.contiguous else op.forward
 
-    def linear(values: Values, along: Along, out: Any) -> Any:
-        joint = [i for i, _ in op.bits if i < len(values) and values[i] is not None]
-        by = {i: along[i] if i in along else zeros(values[i]) for i in joint}
-        return forward(*[by.get(i, v) for i, v in enumerate(values)])
-
-    def bilinear(values: Values, along: Along, out: Any) -> Any:
-        return total([forward(*[t if j == i else v for j, v in enumerate(values)]) for i, t in along.items()])
-
-    if op.kind == "elementwise":
-        return OnArrays(_elementwise(op), True)
-    ways = {"linear": linear, "bilinear": bilinear}
-    return OnArrays(ways[op.kind], False) if op.kind in ways else None
-
-
-def _elementwise(op: Op) -> Callable[[Values, Along, Any], Any]:
-    rules = {i: (rule := op.rules[op.params[i]], _picker(op, needs(rule))) for i, _ in op.bits}
+    def by_its_own(values: Values, along: Along, out: Any) -> Any:
+        given = (*op.padded(tuple(values), {}), out)
+        return own(tuple([along.get(i) for i, _ in op.bits]), *_picker(op, own)(given))  # type: ignore[misc]
 
     def elementwise(values: Values, along: Along, out: Any) -> Any:
         given = (*op.padded(tuple(values), {}), out)
@@ -88,22 +75,28 @@ def _elementwise(op: Op) -> Callable[[Values, Along, Any], Any]:
                 t = t.astype(out.dtype)
             if t.shape[t.ndim - out.ndim :] != out.shape:
                 t = np.broadcast_to(t, t.shape[: max(t.ndim - out.ndim, 0)] + out.shape)
-            rule, pick = rules[i]
-            terms.append(rule(t, *pick(given)))
+            rule = op.rules[op.params[i]]
+            terms.append(rule(t, *_picker(op, rule)(given)))
         return total(terms)
 
-    return elementwise
+    def linear(values: Values, along: Along, out: Any) -> Any:
+        joint = [i for i, _ in op.bits if i < len(values) and values[i] is not None]
+        by = {i: along[i] if i in along else zeros(values[i]) for i in joint}
+        return forward(*[by.get(i, v) for i, v in enumerate(values)])
+
+    def bilinear(values: Values, along: Along, out: Any) -> Any:
+        return total([forward(*[t if j == i else v for j, v in enumerate(values)]) for i, t in along.items()])
+
+    if own is not None:
+        return OnArrays(by_its_own, False)
+    ways = {"elementwise": elementwise, "linear": linear, "bilinear": bilinear}
+    return OnArrays(ways[op.kind], op.kind == "elementwise") if op.kind in ways else None
 
 
-def _by_its_rule(op: Op, rule: Callable[..., Any]) -> Callable[[Values, Along, Any], Any]:
-    pick = _picker(op, needs(rule))
-    return lambda values, along, out: rule(
-        tuple([along.get(i) for i, _ in op.bits]), *pick((*op.padded(tuple(values), {}), out))
-    )
-
-
-def _picker(op: Op, names: Sequence[str]) -> Callable[[Values], Values]:
-    """The function that takes the values of these names from all arguments of an operation and its result."""
+@functools.cache
+def _picker(op: Op, rule: Callable[..., Any]) -> Callable[[Values], Values]:
+    """The function that takes what a rule needs from all arguments of an operation and its result."""
+    names = needs(rule)
     if any(name not in op.params and name.endswith("_shape") for name in names):
         return lambda given: [_named(op, given, given[-1:], name, np.shape) for name in names]
     places = [op.params.index(name) if name in op.params else len(op.params) for name in names]
@@ -115,15 +108,12 @@ def _picker(op: Op, names: Sequence[str]) -> Callable[[Values], Values]:
 def among(values: Tensor, ndim: int) -> Tensor:
     """Tensors of a batch as those of `ndim` axes, with axes of length 1 after that of the batch."""
     shape = values._data.shape
-    return (
-        values
-        if len(shape) > ndim
-        else wrap(values._data.reshape(shape[0], *(1,) * (ndim + 1 - len(shape)), *shape[1:]))
-    )
+    more = ndim + 1 - len(shape)
+    return wrap(values._data.reshape(shape[0], *(1,) * more, *shape[1:])) if more > 0 else values
 
 
 def zeros(value: Any) -> Any:
-    return np.zeros_like(value) if isinstance(value, Tensor) else value * 0
+    return np.zeros_like(value) if isinstance(value, (Tensor, np.ndarray)) else value * 0
 
 
 def total(terms: list[Tensor]) -> Tensor:

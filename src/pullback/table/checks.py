@@ -57,8 +57,8 @@ def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or NARROW.n) and known((*map(type, args),)) and not (LEVELS.n and overriding(args)):
-                found = call_body(op, body, args, {}) if LEVELS.n else body(*args)
+            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
+                found = body(*args)
                 if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
                     own(found, args)
                 return found
@@ -115,9 +115,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or NARROW.n) and known((*map(type, args),)) and not (LEVELS.n and overriding(args)):
-                if LEVELS.n:
-                    return call_body(op, body, args, kwargs)
+            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
                 found = checks(*args)
                 if type(found) is tuple:
                     return compute(op, found)
@@ -154,6 +152,10 @@ def _unusual(
     kwargs: dict[str, Any],
 ) -> Any:
     """Call `body` with unusual arguments: named, of a transform, of bfloat16, or not Tensors."""
+    if (
+        not (kwargs or NARROW.n) and (*map(type, args),) in op.admitted and not overriding(args)
+    ):  # while a level is open
+        return call_body(op, body, args, kwargs)
     if op.factors and len(args) > op.places:
         args, numbers = older_form(op.name, op.places, op.factors, args)
         kwargs = {**numbers, **kwargs}

@@ -25,7 +25,7 @@ def _square(input: Any) -> Any:
 
 def _twice(product: Any) -> Any:
     """A product that was just made, doubled: in place, for large arrays take the time of their memory."""
-    return np.add(product, product, product) if type(product) is np.ndarray else 2 * product
+    return np.add(product, product, product) if type(product) is np.ndarray else product + product
 
 
 square: Operation = elementwise(
