@@ -106,6 +106,21 @@ def test_a_tangent_lies_in_its_own_memory(fn: Any) -> None:
     assert jvp(f, (pullback.ones(3),), (t,))[1].tolist() == [1, 1, 1] == t.tolist()
 
 
+@pytest.mark.parametrize(
+    "fn", [pullback.sin, lambda x: x * x, lambda x: x.sum(), lambda x: x @ x, lambda x: x.softmax(0)]
+)
+def test_tangents_that_are_recorded_stay_so(fn: Any) -> None:
+    """The derivative of ``J v`` by v is J."""
+    x, v = pullback.tensor([0.3, 1.2, -0.7]), pullback.ones(3).requires_grad_()
+    pushed = jvp(fn, (x,), (v,))[1]
+    (found,) = pullback.autograd.grad(pushed.sum(), v)
+    leaf = x.clone().requires_grad_()
+    (expected,) = pullback.autograd.grad(fn(leaf).sum(), leaf)
+    pullback.testing.assert_close(found, expected)
+    many = vmap(lambda u: pullback.func.grad(lambda w: jvp(fn, (x,), (w,))[1].sum())(u))(pullback.ones(2, 3))
+    pullback.testing.assert_close(many, pullback.stack([expected, expected]))
+
+
 @pytest.mark.parametrize("batched", [False, True])
 def test_it_runs_on_arrays(batched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ways that are compared above are two."""

@@ -264,11 +264,14 @@ class Jvp(Forward):
                     return None
                 if p is not args[i] and (t := args[i]._data.tangent) is not None and op.differentiable >> i & 1:
                     if not _bare(t, recorded):
-                        if not rule.takes_batches or (all_of := t._data.stacked) is None or not _bare(all_of, recorded):
+                        if not (rule.takes_batches and isinstance(t._data, LevelPayload)) or (
+                            recorded and t._requires_grad
+                        ):
                             return None
-                        if batch is not None and batch is not t._data.level:
+                        whole = t._data.stacked
+                        if whole is None or not _bare(whole, recorded) or batch not in (None, t._data.level):
                             return None
-                        batch, t = t._data.level, among(all_of, out._data.ndim)
+                        batch, t = t._data.level, among(whole, out._data.ndim)
                     along[i] = t._data
                 value = p._data
             elif isinstance(p, _NESTS) and any_instance(p, Tensor):
