@@ -8,6 +8,7 @@ The programs at the end run in PyTorch, too, and must come to the same.
 from __future__ import annotations
 
 import gc
+import inspect
 import traceback
 from collections import OrderedDict, defaultdict, namedtuple
 from typing import Any, ClassVar
@@ -116,6 +117,46 @@ def test_all_arguments_by_keyword() -> None:
     x, y = wanting([2.0]), wanting([5.0])
     Product.apply(y=y, x=x).backward()
     assert (x.grad.item(), y.grad.item()) == (5.0, 2.0)
+
+
+FORWARDS: list[Any] = [
+    lambda x: pullback.ones(1),
+    lambda x, n=2.0: pullback.ones(1),
+    lambda x, n=2.0, *more: pullback.ones(1),
+    lambda *tensors: pullback.ones(1),
+    lambda x, *more, m=None: pullback.ones(1),
+    lambda x, *, m: pullback.ones(1),
+    lambda x, n=None, /, k=(), **named: pullback.ones(1),
+]
+
+
+@pytest.mark.parametrize("forward", FORWARDS, ids=[str(inspect.signature(f)) for f in FORWARDS])
+@pytest.mark.parametrize("count", range(5))
+def test_arguments_come_to_setup_context_as_python_binds_them(forward: Any, count: int) -> None:
+    seen, method = [], forward
+
+    class Bound(Function):
+        forward = staticmethod(method)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            seen.append(inputs)
+
+        @staticmethod
+        def backward(ctx: Any, *g: Any) -> Any: ...
+
+    args = tuple(pullback.ones(1) for _ in range(count))
+    try:
+        bound = inspect.signature(forward).bind(*args)
+    except TypeError:
+        with pytest.raises(TypeError, match=r"In Bound.forward"):
+            Bound.apply(*args)
+        return
+    bound.apply_defaults()
+    Bound.apply(*args)
+    (inputs,) = seen
+    expected = (*bound.args, *bound.kwargs.values())
+    assert len(inputs) == len(expected) and all(a is b for a, b in zip(inputs, expected, strict=True))
 
 
 def test_a_gradient_finds_its_argument_past_defaults_that_were_left_out() -> None:

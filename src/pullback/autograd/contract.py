@@ -29,7 +29,7 @@ MISSING = {
 class Contract:
     """The facts about a Function's methods that its calls need."""
 
-    __slots__ = ("_cls", "_takes", "counts", "methods", "names", "separate", "signature")
+    __slots__ = ("_by_place", "_cls", "_takes", "counts", "methods", "names", "separate", "signature")
 
     def __init__(self, cls: type) -> None:
         self._cls: Any = cls
@@ -39,6 +39,7 @@ class Contract:
         names = list(self.signature.parameters)
         self.names = names if self.separate else names[1:]
         backward = self.methods.get("backward")
+        self._by_place = _by_place(list(self.signature.parameters.values())[not self.separate :])
         self.counts: set[int] = set()  # the numbers of outputs accepted so far
         self._takes = _positional(backward, 1) if backward else (0, None)
 
@@ -49,6 +50,13 @@ class Contract:
 
         TypeError if forward cannot take them. said: Python's error when forward was called with them.
         """
+        if self._by_place is not None and not kwargs:  # as most calls are, and Python's own binding is slow
+            most, any_more, defaults = self._by_place
+            missing = most - len(args)
+            if missing == 0 or (missing < 0 and any_more):
+                return args, kwargs
+            if 0 < missing <= len(defaults):
+                return (*args, *defaults[-missing:]), kwargs
         lead = () if self.separate else (None,)  # None instead of ctx
         try:
             bound = self.signature.bind(*lead, *args, **kwargs)
@@ -79,6 +87,18 @@ class Contract:
             if p.kind is p.VAR_POSITIONAL and i >= k:
                 return f"*{p.name}[{i - k}]"
         return self.names[i] if i < len(self.names) else f"argument {i}"
+
+
+def _by_place(parameters: list[inspect.Parameter]) -> tuple[int, bool, tuple[Any, ...]] | None:
+    """How arguments without keywords fill some parameters: how many there are, whether more may come, the defaults.
+
+    None where that needs more than counting: a parameter is filled by its name alone.
+    """
+    if any(p.kind is p.KEYWORD_ONLY for p in parameters):
+        return None
+    plain = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    any_more = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return len(plain), any_more, tuple(p.default for p in plain if p.default is not p.empty)
 
 
 def missing(name: str, said: str) -> Any:
