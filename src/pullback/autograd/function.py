@@ -183,7 +183,7 @@ class Function:
                 contract.bind(args, kwargs, error)  # where forward cannot take them, the error says what to do
             raise
         recorded = recording and wanted
-        if type(out) is not Tensor:
+        if type(out) is not Tensor and (type(out) is not Lifted or node._door is not None):
             out = _leave(node, out, flat, recorded)
         else:
             fresh = getrefcount(out) <= ONE_LOCAL  # neither an argument nor saved
@@ -284,11 +284,15 @@ def _under_levels(
 
 def _level_of(values: Sequence[Any]) -> Any:
     """The highest level of a transform that one of the values belongs to, or None."""
-    held = [value._data for value in values if isinstance(value, Lifted)]
-    for data in held:
-        if not data.level.open:
-            raise data.escaped()
-    return max((data.level for data in held), key=lambda level: level.number, default=None)
+    found: Any = None
+    for value in values:
+        if isinstance(value, Lifted):
+            level = value._data.level
+            if not level.open:
+                raise value._data.escaped()
+            if found is None or level.number > found.number:
+                found = level
+    return found
 
 
 def _edges_at(level: Any, edges: Sequence[Edge | None], inputs: Sequence[Any]) -> Sequence[Edge | None]:

@@ -25,6 +25,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.memory import INFERENCE
+from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
 from ..tensor.views import refuse_inference
 from .hooks import Hooks, RemovableHandle, fire_accumulated, fire_around, fire_of_leaf
@@ -231,7 +232,10 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             for one in (t, g):
                 if isinstance(one, Lifted):
                     one._data.check_gradient(t, g)
-            t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
+            if held is None and type(g) is Tensor and not (g._requires_grad or thread.modes.levels):  # in no graph
+                t._grad = wrap(_laid_out(t._data, g._data, False))
+            else:
+                t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
             _add_sparse(t, held, g, unshared)
         elif held is not None and isinstance(data := held._data, np.ndarray) and data.flags.writeable:

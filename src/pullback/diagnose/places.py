@@ -23,7 +23,7 @@ from ..tensor.tensor import Tensor
 Place = tuple[str, int, str]
 """A file, a line and the name of a function."""
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
 """The prefixes of the names of this package's files, and of the code that `pullback.compile` writes."""
 
 _CALLERS = tuple(
@@ -34,7 +34,7 @@ _CALLERS = tuple(
 
 def is_ours(frame: Any) -> bool:
     """Whether a frame runs code of this package."""
-    return frame.f_code.co_filename.startswith(_PACKAGE)
+    return frame.f_code.co_filename.startswith(PACKAGE)
 
 
 def user_frames() -> Iterator[Any]:
@@ -70,7 +70,7 @@ def place_of(frame: Any) -> Place:
 def user_place() -> list[Place]:
     """The innermost line of the user's code."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((*_PACKAGE, *_CALLERS)):
+    while frame is not None and frame.f_code.co_filename.startswith((*PACKAGE, *_CALLERS)):
         frame = frame.f_back
     return [] if frame is None else [place_of(frame)]
 
@@ -81,7 +81,7 @@ def user_stack() -> list[Place]:
     found = []
     while frame is not None:  # written out, because anomaly mode calls it for every node
         code = frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not code.co_filename.startswith(PACKAGE):
             found.append((code.co_filename, frame.f_lineno, code.co_name))
         frame = frame.f_back
     found.reverse()

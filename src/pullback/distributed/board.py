@@ -7,19 +7,21 @@ has a row: a state, its process number, and a line of text, the collective and t
 from __future__ import annotations
 
 import contextlib
+import functools
 import mmap
 import os
 import struct
+import sys
 import sysconfig
 import tempfile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..diagnose.places import user_frames
+from ..diagnose.places import PACKAGE
 
 ROW = 512
 _HEAD = struct.Struct("=cxxxiI")
 
-_NOT_THE_USERS = ("<frozen", *(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "purelib")))
+_NOT_THE_USERS = (*PACKAGE, "<frozen", *(sysconfig.get_paths()[key] + os.sep for key in ("stdlib", "purelib")))
 
 RUNNING, WAITING, FINISHED, RAISED = b"r", b"w", b"f", b"x"
 
@@ -81,15 +83,23 @@ def new_path() -> str:
     return path
 
 
+@functools.cache  # every collective says where it stands
 def shown(name: str) -> str:
-    """The name of a file, from the present folder if it is below that."""
+    """The name of a file, from the folder that is the present one at the first call, if it is below that."""
     return os.path.relpath(name) if name.startswith(os.getcwd()) else name
+
+
+@functools.cache
+def _is_the_users(name: str) -> bool:
+    return not name.startswith(_NOT_THE_USERS)
 
 
 def here() -> str:
     """The place in the user's code that has called, ``file:line``."""
-    for frame in user_frames():
+    frame: Any = sys._getframe(1)
+    while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_NOT_THE_USERS):
+        if _is_the_users(name):
             return f"{shown(name)}:{frame.f_lineno}"
+        frame = frame.f_back
     return "an unknown line"

@@ -31,10 +31,10 @@ def compare(group: Group, what: str, signature: str, tracked: bool) -> bool:
     if group.comm is None:
         return tracked
     mark = zlib.crc32(signature.encode())
-    found = same_everywhere(group, np.array([mark, -mark, tracked]), what)
-    if found[0] != -found[1]:
+    most, least, tracked = same_everywhere(group, np.array([mark, -mark, tracked]), what).tolist()
+    if most != -least:
         raise _differ(group, f"{signature} at {here()}")
-    return bool(found[2])
+    return bool(tracked)
 
 
 def gathered_objects(group: Group, mine: Any, what: str) -> list[Any]:

@@ -56,7 +56,7 @@ class Move:
     alike: ClassVar[bool] = True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Its results on arrays."""
+        """Its results on arrays: the message is a part of what `move` has said, and says nothing itself."""
         raise NotImplementedError
 
     @property
@@ -78,7 +78,7 @@ class AllReduce(Move):
     gives = REPLICATED
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.all_reduce(self.group, a, "SUM", self.name) for a in arrays]
+        return [messages.all_reduce(self.group, a, "SUM", "") for a in arrays]
 
     @property
     def adjoint(self) -> Move:
@@ -139,7 +139,7 @@ class Broadcast(_Rooted):
     gives = REPLICATED
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.broadcast(self.group, a, self.root, self.name) for a in arrays]
+        return [messages.broadcast(self.group, a, self.root, "") for a in arrays]
 
     @property
     def adjoint(self) -> Move:
@@ -161,7 +161,7 @@ class AllGather(Move):
     gives, many = REPLICATED, True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return messages.all_gather(self.group, arrays[0], self.name)
+        return messages.all_gather(self.group, arrays[0], "")
 
     @property
     def adjoint(self) -> Move:
@@ -181,7 +181,7 @@ class TakeOwn(Move):
 
 class Reduce(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.reduce(self.group, arrays[0], self.root, "SUM", self.name)]
+        return [messages.reduce(self.group, arrays[0], self.root, "SUM", "")]
 
     @property
     def adjoint(self) -> Move:
@@ -190,7 +190,7 @@ class Reduce(_Rooted):
 
 class Spread(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.broadcast(self.group, arrays[0], self.root, self.name)]
+        return [messages.broadcast(self.group, arrays[0], self.root, "")]
 
     @property
     def adjoint(self) -> Move:
@@ -201,7 +201,7 @@ class Gather(_Rooted):
     many = True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return messages.gather(self.group, arrays[0], self.root, self.name)
+        return messages.gather(self.group, arrays[0], self.root, "")
 
     @property
     def adjoint(self) -> Move:
@@ -210,7 +210,7 @@ class Gather(_Rooted):
 
 class Scatter(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.scatter(self.group, arrays, self.root, self.name)]
+        return [messages.scatter(self.group, arrays, self.root, "")]
 
     @property
     def adjoint(self) -> Move:
@@ -219,7 +219,7 @@ class Scatter(_Rooted):
 
 class ReduceScatter(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.reduce_scatter(self.group, arrays, "SUM", self.name)]
+        return [messages.reduce_scatter(self.group, arrays, "SUM", "")]
 
     @property
     def adjoint(self) -> Move:
@@ -230,7 +230,7 @@ class ShareOut(Move):
     many = True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return messages.all_gather(self.group, arrays[0], self.name)
+        return messages.all_gather(self.group, arrays[0], "")
 
     @property
     def adjoint(self) -> Move:
@@ -249,7 +249,7 @@ class AllToAll(Move):
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         kinds = [(shape, arrays[0].dtype) for shape in self.taken]
-        return messages.all_to_all(self.group, arrays, kinds, self.name)
+        return messages.all_to_all(self.group, arrays, kinds, "")
 
     @property
     def adjoint(self) -> Move:
@@ -268,7 +268,7 @@ class Exchange(Move):
     src: int | None = None
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.exchange(self.group, arrays[0], self.dst, self.src, self.name)]
+        return [messages.exchange(self.group, arrays[0], self.dst, self.src, "")]
 
     @property
     def adjoint(self) -> Move:
@@ -290,17 +290,29 @@ class Border(Exchange):
 
 def move(how: Move, *tensors: Tensor) -> Any:
     """The result of a move of tensors: a tensor, or a tuple of them; recorded if it is on any rank."""
+    levels: list[str] = []
     for t in tensors:
-        _need_placement(how, t)
+        if (found := placement(t)) != how.takes:
+            raise _misplaced(how, found)
+        if isinstance(t, Lifted) and type(t._data) is not Placed:
+            levels = _transforms(tensors)
     tracked = thread.modes.grad_enabled and any(map(is_tracked, tensors))
+    own = tracked
     if how.talks:
-        shapes = str([[*t.shape] for t in tensors]) if how.alike else ""
-        levels = ", ".join(_transforms(tensors))
-        signature = f"{how.name} {tensors[0].dtype}{shapes} {how.details}{' in ' + levels if levels else ''}"
-        tracked = compare(how.group, how.name, signature, tracked) and thread.modes.grad_enabled
-    token = wrap(np.zeros(()))
-    token._requires_grad = tracked and tensors[0]._data.dtype.kind in "fcV" and not any(map(is_tracked, tensors))
+        tracked = compare(how.group, how.name, _signature(how, tensors, levels), tracked) and thread.modes.grad_enabled
+    if not tracked and not levels:  # there is nothing to record, and nobody else to ask
+        return Moved.forward(how, tracked, None, *tensors)
+    token = None
+    if tracked and not own and tensors[0]._data.dtype.kind in "fcV":  # another rank wants the gradient, this one does not
+        token = wrap(np.zeros(()))
+        token._requires_grad = True
     return Moved.apply(how, tracked, token, *tensors)
+
+
+def _signature(how: Move, tensors: Sequence[Tensor], levels: Sequence[str]) -> str:
+    """What the ranks have to agree in."""
+    shapes = str([list(t._data.shape) for t in tensors]) if how.alike else ""
+    return f"{how.name} {tensors[0].dtype}{shapes} {how.details}{' in ' if levels else ''}{', '.join(levels)}"
 
 
 def _transforms(tensors: Sequence[Tensor]) -> list[str]:
@@ -313,10 +325,8 @@ def _transforms(tensors: Sequence[Tensor]) -> list[str]:
     return found
 
 
-def _need_placement(how: Move, t: Tensor) -> None:
-    found = placement(t)
-    if found == how.takes:
-        return
+def _misplaced(how: Move, found: str) -> RuntimeError:
+    """The error of a tensor of another placement than a move takes."""
     if found == REPLICATED and how.gives == REPLICATED:
         do = "leave it out: every rank has the value; or distributed.varying(x) if each rank's copy counts"
     elif found == REPLICATED:
@@ -325,7 +335,7 @@ def _need_placement(how: Move, t: Tensor) -> None:
         do = "sum it first: distributed.nn.functional.all_reduce(x)"
     else:
         do = "distributed.replicate(x), if it is the same on every rank"
-    raise RuntimeError(errors.message(how.name, expected=f"a {how.takes} tensor", found=f"a {found} one", do=do))
+    return RuntimeError(errors.message(how.name, expected=f"a {how.takes} tensor", found=f"a {found} one", do=do))
 
 
 def _array(how: Move, t: Tensor) -> Array:
@@ -352,7 +362,7 @@ class Moved(Function):
     moves_between_ranks = True
 
     @staticmethod
-    def forward(how: Move, tracked: bool, token: Tensor, *tensors: Tensor) -> Any:
+    def forward(how: Move, tracked: bool, token: Tensor | None, *tensors: Tensor) -> Any:
         arrays = [_array(how, t) for t in tensors]
         if how.takes == REPLICATED and how.group.world.checking:
             for a in arrays:
@@ -367,10 +377,10 @@ class Moved(Function):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         how, tracked, _, *tensors = inputs
         ctx.how = how
-        ctx.given = [(t._data.shape, t._data.dtype) for t in tensors]
         ctx.set_materialize_grads(False)
-        first = output[0] if how.many else output
+        ctx.given = [(t._data.shape, t._data.dtype) for t in tensors]
         ctx.kinds = [(t._data.shape, t._data.dtype) for t in (output if how.many else (output,))]
+        first = output[0] if how.many else output
         if tracked and not isinstance(first, Lifted) and how.adjoint.talks and any(ctx._edges):
             note(how.group, ctx, how.name, *ctx.kinds[0])
 

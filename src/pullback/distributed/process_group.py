@@ -48,14 +48,16 @@ class World:
         self.size: int = 1 if comm is None else comm.size
         self.board = None if comm is None else _common_board(comm)
         self.checking = False
+        self.said = ""  # what this rank has put on the board
         self.groups: list[Group] = []
 
     def say(self, what: str) -> str:
-        """Put what this rank is about to do, and where, on the board; returns that."""
-        said = f"{what} at {here()}"
-        if self.board is not None:
-            self.board.write(self.rank, boards.RUNNING, said)
-        return said
+        """Put what this rank is about to do, and where, on the board; returns that. what: "" for a part of the last."""
+        if what:
+            self.said = f"{what} at {here()}"
+            if self.board is not None:
+                self.board.write(self.rank, boards.RUNNING, self.said)
+        return self.said
 
 
 def _common_board(comm: Any) -> Board:
@@ -103,7 +105,7 @@ class Group:
     def finish(self, what: str, start: Callable[[], Any]) -> None:
         """Start an operation on the communicator, and wait for its end. what: what it is; "" for part of another."""
         check_process(self.world)
-        said = self.world.say(what) if what or self.world.board is None else self.world.board.row(self.world.rank).text
+        said = self.world.say(what)
         self.wait(start(), said)
 
     def wait(self, request: Any, said: str) -> None:

@@ -119,6 +119,8 @@ def lowered(highest: int, work: Callable[..., R], *args: Any) -> R:
     transform inside of it works on what the code was given, e.g. on plain tensors.
     """
     modes = thread.modes
+    if not modes.levels:  # there is nothing above
+        return work(*args)
     seen = tuple([level for level in modes.levels if level.number <= highest or level.observes])
     hidden = max([modes.hidden, *[level.number for level in modes.levels]])
     return within(modes, {"levels": seen, "hidden": hidden}, work, *args)
