@@ -303,7 +303,7 @@ def move(how: Move, *tensors: Tensor) -> Any:
     if not tracked and not levels:  # there is nothing to record, and nobody else to ask
         return Moved.forward(how, tracked, None, *tensors)
     token = None
-    if tracked and not own and tensors[0]._data.dtype.kind in "fcV":  # another rank wants the gradient, this one does not
+    if tracked and not own and tensors[0]._data.dtype.kind in "fcV":  # another rank wants the gradient
         token = wrap(np.zeros(()))
         token._requires_grad = True
     return Moved.apply(how, tracked, token, *tensors)

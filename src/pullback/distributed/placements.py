@@ -13,7 +13,6 @@ the placements of a backward pass follow from those of the forward one, and it i
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,10 +21,10 @@ import numpy as np
 from .. import errors
 from ..autograd.engine import execute
 from ..autograd.structure import Door
-from ..table.levels import Level, mapped
+from ..table.levels import Around, Level, mapped
 from ..table.op import Op
 from ..tensor.memory import LevelPayload
-from ..tensor.modes import CROSSINGS, LEVELS, lowered, thread, within
+from ..tensor.modes import CROSSINGS, LEVELS, Setting, lowered, thread, within
 from ..tensor.nested import instances, leaves
 from ..tensor.tensor import Lifted, Tensor, need_tensor, wrap
 from .board import here
@@ -49,45 +48,26 @@ _AFFINE = {"nn.functional.pad", "constant_pad_nd", "nn.functional.constant_pad"}
 """Linear entries that can also add something, which the ranks would add each."""
 
 
-class Placed(LevelPayload):
+class Placed(Around):
     """What a replicated or a partial tensor holds: this rank's value, a plain tensor outside every graph."""
 
-    __slots__ = ("kind", "value")
+    __slots__ = ("kind",)
 
     level: Placement
 
     def __init__(self, level: Placement, value: Tensor, kind: str) -> None:
         self.level, self.value, self.kind = level, value, kind
 
-    @property
-    def shape(self) -> Any:  # type: ignore[override]
-        return self.value._data.shape
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.value._data.dtype
-
-    @property
-    def strides(self) -> Any:  # type: ignore[override]
-        return self.value._data.strides
+    def of(self, value: Tensor) -> Placed:
+        return Placed(self.level, value, self.kind)
 
     @property
     def requires_grad(self) -> bool:
         return False  # the graph is that of the tensor itself
 
     @property
-    def inside(self) -> Tensor:
-        return self.value
-
-    @property
     def layout(self) -> Any:
         return self.value._data
-
-    def detach(self) -> Placed:
-        return Placed(self.level, self.value.detach(), self.kind)
-
-    def clone(self) -> Placed:
-        return Placed(self.level, self.value.clone(), self.kind)
 
     def like(self, array: Any) -> Placed:
         """An array that follows from the shape alone is the same on every rank."""
@@ -100,7 +80,7 @@ class Placed(LevelPayload):
         assert isinstance(new, Placed)
         if new.kind != self.kind:
             raise self.level.refused("a write in place", [self.kind, new.kind])
-        self.value.copy_(new.value)
+        super().assign(new)
 
     def check_gradient(self, t: Tensor, g: Any) -> None:
         """A replicated and a partial tensor have replicated gradients, a varying one has varying ones."""
@@ -161,15 +141,6 @@ class Placed(LevelPayload):
         return f"{self.value!r}"[:-1] + f", placement={self.kind!r})"
 
 
-class _Trust(threading.local):
-    """How many bodies of the library's own compositions run: plain tensors made in them are the same on every rank."""
-
-    depth = 0
-
-
-_TRUST = _Trust()
-
-
 def _in_a_rule() -> bool:
     """Whether a rule of the library computes in a backward pass, and no code of the user's that the pass has called.
 
@@ -220,7 +191,9 @@ class Placement(Level):
             return data.kind
         if getattr(t, "_requires_grad", False):
             return VARYING
-        return "" if _TRUST.depth > 0 or (thread.modes.running_pass is not None and _in_a_rule()) else VARYING
+        # what the library's own compositions make, see `_Body`, is the same on every rank, and so is what its rules do
+        trusted = self in thread.modes.levels or (thread.modes.running_pass is not None and _in_a_rule())
+        return "" if trusted else VARYING
 
     def joined(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """The placement of ``op(*args)``; RuntimeError if none follows."""
@@ -343,28 +316,17 @@ class Placement(Level):
         raise self.refused("a write in place", [VARYING, REPLICATED])
 
 
-class _Body:
-    """The context of the body of one of the library's own compositions."""
+class _Body(Setting):
+    """The context of the body of one of the library's own compositions: the level is among those that run."""
+
+    _mode = "levels"
 
     def __init__(self, level: Placement) -> None:
-        self._level, self._before, self._depth = level, thread.modes.levels, _TRUST.depth
+        super().__init__()
+        self._level = level
 
-    def __enter__(self) -> None:
-        try:
-            _TRUST.depth = self._depth + 1
-            thread.modes.levels = (*self._before, self._level)
-        except BaseException:
-            self.__exit__()
-            raise
-
-    def __exit__(self, *exc: object) -> None:
-        try:
-            self._put_back()
-        finally:
-            self._put_back()  # all of it, where an interrupt came
-
-    def _put_back(self) -> None:
-        thread.modes.levels, _TRUST.depth = self._before, self._depth
+    def _value(self, before: tuple[Level, ...]) -> tuple[Level, ...]:
+        return (*before, self._level)
 
 
 class _PlacedDoor(Door):

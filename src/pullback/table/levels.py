@@ -129,6 +129,44 @@ class Level:
         raise NotImplementedError
 
 
+class Around(LevelPayload):
+    """A payload that is one Tensor, `value`, as its level sees it: nothing is added to the values, nothing left out."""
+
+    __slots__ = ("value",)
+
+    value: Tensor
+
+    def of(self, value: Tensor) -> Any:
+        """The payload of the same level, and with the same meaning, around another Tensor."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> Any:  # type: ignore[override]
+        return self.value._data.shape
+
+    @property
+    def dtype(self) -> Any:  # type: ignore[override]
+        return self.value._data.dtype
+
+    @property
+    def strides(self) -> Any:  # type: ignore[override]
+        return self.value._data.strides
+
+    @property
+    def inside(self) -> Tensor:
+        return self.value
+
+    def detach(self) -> Any:
+        return self.of(self.value.detach())
+
+    def clone(self) -> Any:
+        return self.of(self.value.clone())
+
+    def assign(self, new: LevelPayload) -> None:
+        assert isinstance(new, Around)
+        self.value.copy_(new.value)
+
+
 def interpreted(values: Any) -> bool:
     """Whether a level, or a class derived from Tensor, interprets a call with these arguments."""
     for value in values:

@@ -18,7 +18,7 @@ from .. import errors
 from ..autograd.structure import changed
 from ..interpreters.functions import recording
 from ..table.calls import record, record_tuple
-from ..table.levels import Level, inner, mapped
+from ..table.levels import Around, Level, inner, mapped
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
 from ..tensor.nested import leaves
@@ -63,43 +63,24 @@ class SelectiveCheckpointContext:
 Policy = Callable[..., Any]
 
 
-class _Held(LevelPayload):
+class _Held(Around):
     """A tensor of the part: `value` is the same tensor outside the level."""
 
-    __slots__ = ("value",)
+    __slots__ = ()
 
     def __init__(self, level: Watching, value: Tensor) -> None:
         self.level, self.value = level, value
 
-    @property
-    def shape(self) -> Any:  # type: ignore[override]
-        return self.value._data.shape
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.value._data.dtype
+    def of(self, value: Tensor) -> _Held:
+        return _Held(self.level, value)
 
     @property
     def requires_grad(self) -> bool:
         return is_tracked(self.value)
 
-    @property
-    def inside(self) -> Tensor:
-        return self.value
-
-    def detach(self) -> _Held:
-        return _Held(self.level, self.value.detach())
-
-    def clone(self) -> _Held:
-        return _Held(self.level, self.value.clone())
-
     def like(self, array: Any) -> _Held:
         data = self.value._data
         return _Held(self.level, wrap(data.like(array) if isinstance(data, LevelPayload) else array))
-
-    def assign(self, new: LevelPayload) -> None:
-        assert isinstance(new, _Held)
-        self.value.copy_(new.value)
 
     def item(self) -> Any:
         return self.value.item()
