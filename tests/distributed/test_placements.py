@@ -12,6 +12,7 @@ import pytest
 import pullback
 import pullback.distributed as dist
 from pullback.distributed.nn import functional
+from pullback.func import jet, jvp, vmap
 from pullback.table.samples import DType, Sample
 from pullback.tensor import dtypes
 from pullback.tensor.nested import leaves
@@ -125,6 +126,115 @@ def test_every_operation_of_replicated_tensors_is_replicated() -> None:
     assert not wrong, "\n".join(wrong)
     assert set(refused) == set(REFUSED), refused
     assert len(carried) > 0.9 * len(ENTRIES)
+
+
+def floats(made: Sample) -> list[Any]:
+    """The arrays of real numbers among the arguments."""
+    arrays = [a for a in leaves([*made.args, *made.kwargs.values()]) if isinstance(a, np.ndarray)]
+    return [a for a in arrays if a.dtype.kind == "f"]
+
+
+def modes(
+    op: Any, made: Sample, *makers: Callable[[Any], Any], beside: Callable[[Any], Any] | None = None
+) -> Iterator[tuple[str, Any]]:
+    """What forward mode to second order, jets and vmap make of an operation, or their errors.
+
+    makers: of its arguments, each by the next, the rest by the last. beside: of tangents, by default the same.
+    """
+    arrays = floats(made)
+
+    def fn(*tensors: Any) -> Any:
+        given = iter(tensors)
+
+        def argument(leaf: Any) -> Any:
+            if isinstance(leaf, DType):
+                return dtypes.BY_NUMPY[dtypes.to_numpy(leaf.name)]
+            if not isinstance(leaf, np.ndarray):
+                return leaf
+            return next(given) if leaf.dtype.kind == "f" else makers[-1](leaf)
+
+        called = made.replaced(argument)
+        out = leaves([op.call(*called.args, **called.kwargs)])
+        return tuple(t for t in out if isinstance(t, pullback.Tensor) and t.dtype.is_floating_point)
+
+    def of_each(arrays: list[Any], last: Callable[[Any], Any] | None = None) -> tuple[Any, ...]:
+        kinds = [last] if last else makers
+        return tuple(kinds[min(i, len(kinds) - 1)](a) for i, a in enumerate(arrays))
+
+    primals, along = of_each(arrays), [np.cos(np.arange(a.size)).reshape(a.shape) for a in arrays]
+    tangents, many = of_each(along, beside), [np.stack([a, a]) for a in arrays]
+    ways = {
+        "jvp": lambda: jvp(fn, primals, tangents)[1],
+        "jvp of jvp": lambda: jvp(lambda *p: jvp(fn, p, tangents)[1], primals, tangents)[1],
+        "vmap": lambda: vmap(fn)(*of_each(many)),
+        "vmap of jvp": lambda: vmap(lambda *t: jvp(fn, primals, t)[1])(*of_each(many, beside)),
+        "jet": lambda: jet(fn, primals, tuple((t, t) for t in tangents))[1],
+    }
+    for way, run in ways.items():
+        pullback.manual_seed(0)
+        try:
+            yield way, run()
+        except Exception as error:
+            yield way, error
+
+
+def derivatives(found: Any) -> list[Any]:
+    """The tensors in what a transform returns."""
+    return [t for t in leaves([found]) if isinstance(t, pullback.Tensor)]
+
+
+CONSTANT = {
+    "combinations": "of none of the elements: nothing",
+    "histogram": "the edges of the bins",
+    "histogramdd": "the edges of the bins",
+}
+
+
+def test_forward_mode_jets_and_vmap_of_replicated_tensors_are_replicated() -> None:
+    wrong, carried = [], dict.fromkeys(["jvp", "jvp of jvp", "vmap", "vmap of jvp", "jet"], 0)
+    for name, op in ENTRIES.items():
+        for made, _, _ in samples(op):
+            for (way, expected), (_, found) in zip(modes(op, made, plain), modes(op, made, replicated), strict=True):
+                if isinstance(expected, Exception) or name in REFUSED:
+                    continue
+                if isinstance(found, Exception):
+                    wrong.append(f"{name}{made}: {way}: {str(found).splitlines()[0]}")
+                    continue
+                carried[way] += 1
+                ours, theirs = derivatives(found), derivatives(expected)
+                if len(ours) != len(theirs) or not all(map(same, ours, theirs)):
+                    wrong.append(f"{name}{made}: {way}: other values")
+                if not all(dist.placement(t) == "replicated" for t in ours) and name not in CONSTANT:
+                    wrong.append(f"{name}{made}: {way}: {[dist.placement(t) for t in ours]}")
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
+    assert min(carried.values()) > 300, carried
+
+
+APART = {
+    "broadcast_tensors",
+    "meshgrid",
+    "expand_as",
+    "reshape_as",
+    "view_as",
+}  # they take the shape alone of the other
+
+
+def test_no_transform_mixes_a_replicated_and_a_varying_tensor() -> None:
+    wrong, tried = [], 0
+    for name, op in ENTRIES.items():
+        for made, _, _ in list(samples(op))[:1]:
+            if len(floats(made)) < 2:
+                continue
+            expected = dict(modes(op, made, plain))
+            for makers, beside in (((replicated, plain), None), ((plain, replicated), None), ((replicated,), plain)):
+                for way, found in modes(op, made, *makers, beside=beside):
+                    if isinstance(expected[way], Exception) or (beside and way == "vmap"):
+                        continue
+                    tried += 1
+                    if not isinstance(found, RuntimeError) and name not in APART:
+                        wrong.append(f"{name}{made}: {way}: {found}")
+    assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong)
+    assert tried > 400
 
 
 def test_no_operation_mixes_a_replicated_and_a_varying_tensor() -> None:

@@ -295,7 +295,7 @@ def move(how: Move, *tensors: Tensor) -> Any:
         if (found := placement(t)) != how.takes:
             raise _misplaced(how, found)
         if isinstance(t, Lifted) and type(t._data) is not Placed:
-            levels = _transforms(tensors)
+            levels = _transforms(how, tensors)
     tracked = thread.modes.grad_enabled and any(map(is_tracked, tensors))
     own = tracked
     if how.talks:
@@ -315,11 +315,21 @@ def _signature(how: Move, tensors: Sequence[Tensor], levels: Sequence[str]) -> s
     return f"{how.name} {tensors[0].dtype}{shapes} {how.details}{' in ' if levels else ''}{', '.join(levels)}"
 
 
-def _transforms(tensors: Sequence[Tensor]) -> list[str]:
-    """The titles of the transforms that tensors belong to, the innermost last."""
+def _transforms(how: Move, tensors: Sequence[Tensor]) -> list[str]:
+    """The titles of the transforms that tensors belong to, the innermost last; RuntimeError for one that is refused."""
     found: list[str] = []
     while (level := highest(tensors)) is not None and level.number:
         found.append(level.title)
+        units = getattr(level, "units", ())
+        if how.talks and how.takes == VARYING and how.group.size > 1 and any(placement(u) == VARYING for u in units):
+            raise RuntimeError(
+                errors.message(
+                    f"{how.name} in a Jacobian or a Hessian of varying tensors: every rank has its own unit vectors, "
+                    "and the results would be sums over the ranks",
+                    do="jacrev of a replicated result, or jacfwd by a replicated argument; for the part of one rank, "
+                    "jvp or vjp with a unit vector on that rank and zeros on the others",
+                )
+            )
         held = [t._data.inside if isinstance(t, Lifted) and t._data.level is level else t for t in tensors]
         tensors = [t for t in held if t is not None]
     return found
@@ -350,7 +360,9 @@ def _array(how: Move, t: Tensor) -> Array:
     if not isinstance(data, np.ndarray):
         raise TypeError(
             errors.message(
-                f"{how.name}: a {type(data).__name__} cannot be sent", expected="a tensor that holds an array"
+                f"{how.name}: a {type(data).__name__} cannot be sent",
+                expected="a tensor that holds an array",
+                do="compile the functions around a collective: f = compile(...), and then all_reduce(f(x))",
             )
         )
     return data

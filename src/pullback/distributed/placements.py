@@ -21,7 +21,9 @@ import numpy as np
 from .. import errors
 from ..autograd.engine import execute
 from ..autograd.structure import Door
-from ..table.levels import Around, Level, mapped
+from ..diagnose.places import arguments
+from ..table.calls import interpreted_at
+from ..table.levels import Around, Level, call_body, mapped
 from ..table.op import Op
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import CROSSINGS, LEVELS, Setting, lowered, thread, within
@@ -97,6 +99,18 @@ class Placed(Around):
             )
         self.level.need_replicated(g, f"the gradient of a {of} tensor")
 
+    def check_tangent(self, t: Tensor, tangent: Any) -> None:
+        """A tangent is placed as its primal is."""
+        if (of := placement(t)) != (found := placement(tangent)):
+            raise RuntimeError(
+                errors.message(
+                    f"the tangent of a {of} tensor at {here()}",
+                    expected=_MEANS[of],
+                    found=_MEANS[found],
+                    do=f"pass distributed.{'replicate' if of == REPLICATED else of}(tangent)",
+                )
+            )
+
     def _readable(self) -> Tensor:
         if not self.level.open:
             raise self.escaped()
@@ -142,16 +156,35 @@ class Placed(Around):
 
 
 def _in_a_rule() -> bool:
-    """Whether a rule of the library computes in a backward pass, and no code of the user's that the pass has called.
+    """Whether a rule of the library computes, and no code of the user's that it has called.
 
-    What a rule has beside the gradient it got from shapes, or saved in the forward pass, where it was checked.
+    In a backward pass: what a rule has beside the gradient it got from shapes, or saved in the forward pass, where it
+    was checked. In a transform, which runs an operation of the user's as others: what these have beside its operands,
+    unless one of them is varying itself.
     """
     frame: Any = sys._getframe(1)
+    outermost = None
     while frame is not None and frame.f_code is not execute.__code__:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in ("pullback", "numpy"):
-            return False
+            return outermost is not None and not _has_varying(arguments(outermost))
+        if frame.f_code in _OF_AN_OPERATION:
+            outermost = frame
         frame = frame.f_back
     return frame is not None
+
+
+_OF_AN_OPERATION = (interpreted_at.__code__, call_body.__code__)
+
+
+def _has_varying(values: Any) -> bool:
+    """Whether an array, or a varying tensor, is among some operands, or among what transforms add to these."""
+    for value in leaves(values):
+        data = getattr(value, "_data", value)
+        if isinstance(data, np.ndarray):
+            return True
+        if isinstance(data, LevelPayload) and not isinstance(data, Placed) and _has_varying(list(data.held)):
+            return True
+    return False
 
 
 class Placement(Level):
@@ -192,8 +225,7 @@ class Placement(Level):
         if getattr(t, "_requires_grad", False):
             return VARYING
         # what the library's own compositions make, see `_Body`, is the same on every rank, and so is what its rules do
-        trusted = self in thread.modes.levels or (thread.modes.running_pass is not None and _in_a_rule())
-        return "" if trusted else VARYING
+        return "" if self in thread.modes.levels or _in_a_rule() else VARYING
 
     def joined(self, op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
         """The placement of ``op(*args)``; RuntimeError if none follows."""

@@ -270,6 +270,15 @@ class Solved(Function):
             note(solver.group, ctx, solver.what, output._data.shape, output._data.dtype)
 
     @staticmethod
+    def vmap(info: Any, in_dims: Any, solver: Any, *args: Any) -> Any:
+        raise RuntimeError(
+            errors.message(
+                f"{solver.what} under vmap: it decides by values when it ends, which differ over a batch",
+                do="solve for one right-hand side after the other, in a loop that is as long on every rank",
+            )
+        )
+
+    @staticmethod
     def backward(ctx: Any, g: Tensor) -> Any:
         solver, (x, *params) = ctx.solver, ctx.saved_tensors
         w = solver.adjoint(g, *params)

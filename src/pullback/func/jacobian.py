@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..tensor.modes import restoring
+from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .forward import jvp
@@ -82,14 +82,18 @@ def jacrev(
         out, pull, *aux = vjp(of_chosen, *primals, has_aux=has_aux)
         outputs, inputs = list(leaves(out)), list(leaves(primals))
 
+        units = _basis(outputs)
+
         def rows(*cotangents: Any) -> Any:
+            if chunk_size != 1:
+                thread.modes.levels[-1].units = units
             return tuple(leaves(pull(rebuild(out, iter(cotangents)))))
 
         found: Any
         if chunk_size == 1:  # without vmap(), so that a backward may do things that vmap() does not support
-            found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*_basis(outputs), strict=True)), strict=True)]
+            found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*units, strict=True)), strict=True)]
         else:
-            found = vmap(rows, chunk_size=chunk_size)(*_basis(outputs))
+            found = vmap(rows, chunk_size=chunk_size)(*units)
         ends = np.cumsum([o.numel() for o in outputs])
         blocks = [
             [
@@ -138,12 +142,15 @@ def jacfwd(
                 given[n] = value
             return func(*given, **kwargs)
 
+        units = _basis(inputs)
+
         def push(*tangents: Any) -> Any:
+            thread.modes.levels[-1].units = units  # many processes have theirs at the same time
             out, tangent, *aux = jvp(of_chosen, primals, rebuild(primals, iter(tangents)), has_aux=has_aux)
             seen["out"], seen["aux"] = out, aux[0] if has_aux else ()
             return tuple(leaves(tangent)), tuple(leaves(aux))
 
-        found, aux = vmap(push, randomness=randomness, chunk_size=chunk_size, out_dims=(0, None))(*_basis(inputs))
+        found, aux = vmap(push, randomness=randomness, chunk_size=chunk_size, out_dims=(0, None))(*units)
         ends = np.cumsum([t.numel() for t in inputs])
         blocks = [
             [

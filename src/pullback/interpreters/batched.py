@@ -102,7 +102,12 @@ def _like(t: Tensor, array: Any) -> Tensor:
 
 
 class Vmap(Level):
-    """The level of one `vmap` over `size` elements. randomness: "error", "different" or "same"."""
+    """The level of one `vmap` over `size` elements. randomness: "error", "different" or "same".
+
+    units: the unit vectors of a Jacobian, if they are what varies over the batch.
+    """
+
+    units: Sequence[Tensor] = ()
 
     def __init__(self, size: int, randomness: str = "error") -> None:
         super().__init__()

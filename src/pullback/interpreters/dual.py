@@ -75,6 +75,10 @@ class Dual(LevelPayload):
     def inside(self) -> Tensor:
         return self.primal
 
+    @property
+    def held(self) -> tuple[Tensor, ...]:
+        return (self.primal,) if self.tangent is None else (self.primal, self.tangent)
+
     def detach(self) -> Dual:
         return Dual(self.level, self.primal.detach(), None)
 

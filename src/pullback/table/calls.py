@@ -211,8 +211,8 @@ def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return dispatch(kinds, op.unchecked, args, kwargs)
     modes = thread.modes
     if modes.unseen is not None and not modes.pack_hooks and _all_known(given):
-        return modes.unseen(_interpreted, op, args, kwargs)
-    return _interpreted(op, args, kwargs)
+        return modes.unseen(interpreted_at, op, args, kwargs)
+    return interpreted_at(op, args, kwargs)
 
 
 _KNOWN = frozenset((int, float, complex, bool, str, slice, type(None), np.dtype))
@@ -228,7 +228,21 @@ def _all_known(values: Iterable[Any]) -> bool:
     return True
 
 
-def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _beside(number: Any, args: tuple[Any, ...]) -> Tensor:
+    """A number of NumPy's as a constant Tensor beside those of levels: whatever they mean, it is the same number."""
+    data = next(t._data for t in instances(args, Lifted))
+    return wrap(data.from_shape(wrap(number)._data))
+
+
+def _operand(level: Any, value: Any, args: tuple[Any, ...]) -> Any:
+    """An operand of an elementwise operation, arrays and NumPy's numbers as Tensors."""
+    if isinstance(value, _ndarray):
+        return level.array(value)
+    return _beside(value, args) if isinstance(value, np.generic) else value
+
+
+def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The result of an operation at the highest level among its operands."""
     level = highest((*args, *kwargs.values()) if kwargs else args)
     assert level is not None
     if NARROW.n and level.differentiates and is_narrow(op, args, kwargs):
@@ -238,7 +252,7 @@ def _interpreted(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if op.elementwise:
         for a in args:
             if isinstance(a, (_ndarray, np.generic)):
-                args = tuple([level.array(a) if isinstance(a, (_ndarray, np.generic)) else a for a in args])
+                args = tuple([_operand(level, a, args) for a in args])
                 break
     enabled = thread.modes.grad_enabled
     if enabled and level.shares_graph:

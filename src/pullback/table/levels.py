@@ -190,6 +190,13 @@ def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         return body(*args, **kwargs)
 
 
+def check_tangent(primal: Tensor, tangent: Tensor) -> None:
+    """Refuse a tangent that belongs to its primal by shape, and yet cannot be meant: a level knows."""
+    for t in (primal, tangent):
+        if isinstance(t, Lifted):
+            t._data.check_tangent(primal, tangent)
+
+
 def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
     """The arguments of an operation with every Tensor changed."""
     if isinstance(value, Tensor):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
@@ -280,6 +280,11 @@ class LevelPayload:
         return None
 
     @property
+    def held(self) -> Sequence[Any]:
+        """All Tensors of levels below that it holds: the values, and what the level adds to them."""
+        return () if self.inside is None else (self.inside,)
+
+    @property
     def layout(self) -> np.ndarray[Any, Any] | None:
         """An array that lies in memory as the values would outside of the transform, if that is known."""
         return None
@@ -317,6 +322,11 @@ class LevelPayload:
         """Refuse `g` as the gradient of `t`, if it cannot be meant. One of the two has this payload."""
         if self.inside is not None and isinstance(self.inside._data, LevelPayload):
             self.inside._data.check_gradient(t, g)
+
+    def check_tangent(self, t: Tensor, tangent: Any) -> None:
+        """Refuse a tangent of `t`, if it cannot be meant. One of the two has this payload."""
+        if self.inside is not None and isinstance(self.inside._data, LevelPayload):
+            self.inside._data.check_tangent(t, tangent)
 
     def from_shape(self, array: Any) -> Any:
         """An array that follows from shapes alone as what a constant Tensor beside this one holds."""
