@@ -321,7 +321,7 @@ def _transforms(how: Move, tensors: Sequence[Tensor]) -> list[str]:
     while (level := highest(tensors)) is not None and level.number:
         found.append(level.title)
         units = getattr(level, "units", ())
-        if how.talks and how.takes == VARYING and how.group.size > 1 and any(placement(u) == VARYING for u in units):
+        if how.talks and how.takes != REPLICATED and how.group.size > 1 and any(placement(u) == VARYING for u in units):
             raise RuntimeError(
                 errors.message(
                     f"{how.name} in a Jacobian or a Hessian of varying tensors: every rank has its own unit vectors, "
