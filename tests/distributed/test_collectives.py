@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,12 +12,12 @@ from .launching import ROOT, launch, needs_mpi, passes
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("program", ["in_place", "meanings"])
+@pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input"])
 def test_on_some_ranks(program: str, ranks: int) -> None:
     passes(ranks, program)
 
 
-@pytest.mark.parametrize("program", ["in_place", "meanings"])
+@pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input"])
 def test_without_a_launcher(program: str) -> None:
     pytest.importorskip("ml_dtypes", reason="they need ml_dtypes, which is not installed")
     ended = launch(1, program, alone=True)
@@ -38,4 +39,22 @@ def test_one_process_needs_no_mpi4py() -> None:
 def test_several_processes_without_mpi4py_are_told_what_to_install() -> None:
     ended = _begun({"PMI_SIZE": "2"}, "mpi4py")
     assert ended.returncode == 1
+    assert 'pip install "pullback[mpi]"' in ended.stderr
+
+
+@needs_mpi
+def test_an_mpiexec_of_another_library_is_named() -> None:
+    ended = _begun({"OMPI_COMM_WORLD_SIZE": "2"})
+    assert ended.returncode == 1
+    assert "each sees itself alone" in ended.stderr
+    assert "pullback run -n N" in ended.stderr
+
+
+def test_several_processes_without_an_mpi_library_are_told_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mpi4py").mkdir()
+    (tmp_path / "mpi4py" / "__init__.py").write_text("")
+    (tmp_path / "mpi4py" / "MPI.py").write_text("raise RuntimeError('cannot load MPI library')")
+    ended = _begun({"PMI_SIZE": "2", "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT / 'src'}"})
+    assert ended.returncode == 1
+    assert "cannot load MPI library" in ended.stderr
     assert 'pip install "pullback[mpi]"' in ended.stderr

@@ -16,7 +16,7 @@ from .. import errors
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, need_tensor
 from . import messages
-from .meeting import check_same, gathered_objects
+from .meeting import compare, gathered_objects, need_fitting
 from .messages import ReduceOp, need_for_each, need_op
 from .process_group import Group, group_of
 
@@ -86,8 +86,9 @@ def _alike(what: str, tensors: Any, group: Group, like: Array | None = None) -> 
     return found
 
 
-def _agree(group: Group, what: str, *arrays: Array) -> None:
-    check_same(group, what, f"{what} {[f'{a.dtype}{list(a.shape)}' for a in arrays]}")
+def _agree(group: Group, what: str, array: Array, details: str = "") -> None:
+    """DistBackendError on every rank unless all call the same, with tensors of one shape and dtype."""
+    compare(group, what, f"{what} {array.dtype}{list(array.shape)} {details}", False)
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = None, async_op: bool = False) -> Any:
@@ -98,7 +99,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
     found = group_of(group)
     data = _array("all_reduce()", tensor)
     need_op("all_reduce()", op, data.dtype)
-    _agree(found, "all_reduce()", data)
+    _agree(found, "all_reduce()", data, op)
     if not async_op or found.comm is None or not data.size:
         _write(tensor, messages.all_reduce(found, data, op, "all_reduce()"))
         return Work(found, None, "") if async_op else None
@@ -118,7 +119,7 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None
     found = group_of(group)
     data, root = _array("reduce()", tensor), found.rank_in(dst, "reduce()")
     need_op("reduce()", op, data.dtype)
-    _agree(found, "reduce()", data)
+    _agree(found, "reduce()", data, f"{op} rank {found.ranks[root]}")
     total = messages.reduce(found, data, root, op, "reduce()")
     if found.rank == root:
         _write(tensor, total)
@@ -128,7 +129,7 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> None:
     """Replace a tensor by that of rank `src`."""
     found = group_of(group)
     data, root = _array("broadcast()", tensor), found.rank_in(src, "broadcast()")
-    _agree(found, "broadcast()", data)
+    _agree(found, "broadcast()", data, f"rank {found.ranks[root]}")
     taken = messages.broadcast(found, data, root, "broadcast()")
     if found.rank != root:
         _write(tensor, taken)
@@ -171,7 +172,7 @@ def gather(
     _need_list("gather()", "gather_list", gather_list, found.rank == root)
     if gather_list is not None:
         _alike("gather()", gather_list, found, data)
-    _agree(found, "gather()", data)
+    _agree(found, "gather()", data, f"rank {found.ranks[root]}")
     parts = messages.gather(found, data, root, "gather()")
     for t, a in zip(gather_list or (), parts, strict=False):
         _write(t, a)
@@ -185,7 +186,7 @@ def scatter(
     data, root = _array("scatter()", tensor), found.rank_in(src, "scatter()")
     _need_list("scatter()", "scatter_list", scatter_list, found.rank == root)
     given = [data] * found.size if scatter_list is None else _alike("scatter()", scatter_list, found, data)
-    _agree(found, "scatter()", data)
+    _agree(found, "scatter()", data, f"rank {found.ranks[root]}")
     _write(tensor, messages.scatter(found, given, root, "scatter()"))
 
 
@@ -207,7 +208,7 @@ def reduce_scatter(
     data = _array("reduce_scatter()", output)
     given = _alike("reduce_scatter()", input_list, found, data)
     need_op("reduce_scatter()", op, data.dtype)
-    _agree(found, "reduce_scatter()", data)
+    _agree(found, "reduce_scatter()", data, op)
     _write(output, messages.reduce_scatter(found, given, op, "reduce_scatter()"))
 
 
@@ -218,17 +219,8 @@ def all_to_all(
     found = group_of(group)
     given = _alike("all_to_all()", input_tensor_list, found)
     taken = _alike("all_to_all()", output_tensor_list, found)
-    if found.world.checking:
-        shapes = gathered_objects(found, ([a.shape for a in given], [a.shape for a in taken]), "all_to_all()")
-        for a, (sent, _) in enumerate(shapes):
-            for b, (_, wanted) in enumerate(shapes):
-                if sent[b] != wanted[a]:
-                    raise ValueError(
-                        errors.message(
-                            f"all_to_all(): rank {found.ranks[a]} sends {list(sent[b])} to rank {found.ranks[b]}",
-                            expected=f"{list(wanted[a])}",
-                        )
-                    )
+    compare(found, "all_to_all()", f"all_to_all() {given[0].dtype} into {taken[0].dtype}", False)
+    need_fitting(found, [a.shape for a in given], [a.shape for a in taken])
     parts = messages.all_to_all(found, given, [(a.shape, a.dtype) for a in taken], "all_to_all()")
     for t, part in zip(output_tensor_list, parts, strict=True):
         _write(t, part)
@@ -251,8 +243,13 @@ def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) ->
     _need_other("irecv()", found, fro, "source")
     into = np.empty(data.shape, data.dtype)
     said = found.world.say(f"irecv() from rank {src}")
-    request = found.comm.Irecv(messages.raw(into), fro, tag)
-    return Work(found, request, said, into, lambda: _write(tensor, into))
+    receiving = messages.Receiving(found, into, fro, tag, said)
+
+    def end() -> None:
+        receiving.check()
+        _write(tensor, into)
+
+    return Work(found, receiving, said, into, end)
 
 
 def send(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> None:
@@ -283,7 +280,7 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | N
         raise TypeError(
             errors.message("broadcast_object_list()", expected="a list", found=errors.describe(object_list))
         )
-    check_same(found, "broadcast_object_list()", f"broadcast_object_list() of {len(object_list)} objects")
+    compare(found, "broadcast_object_list()", f"broadcast_object_list() of {len(object_list)} objects", False)
     if found.comm is None:
         return
     data = np.frombuffer(pickle.dumps(object_list) if found.rank == root else b"", np.uint8)

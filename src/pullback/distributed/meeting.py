@@ -65,10 +65,14 @@ def _differ(group: Group, mine: str) -> DistBackendError:
     )
 
 
-def check_same(group: Group, what: str, signature: str) -> None:
-    """`compare` for collectives in place, where `distributed.check()` is on."""
-    if group.world.checking:
-        compare(group, what, signature, False)
+def need_fitting(group: Group, sent: Sequence[Any], wanted: Sequence[Any]) -> None:
+    """ValueError on every rank unless each gets what it expects."""
+    tables = gathered_objects(group, (sent, wanted), "all_to_all()")
+    fits = all(tables[a][0][b] == tables[b][1][a] for a in range(group.size) for b in range(group.size))
+    lines = [f"sends {a}, expects {b}" for a, b in tables]
+    if not fits:
+        text = "\n".join(f"    rank {rank}: {line}" for rank, line in zip(group.ranks, lines, strict=True))
+        raise ValueError(errors.message(f"all_to_all(): what ranks send is not what others expect\n{text}"))
 
 
 class Noted(NamedTuple):

@@ -7,7 +7,6 @@ group of one process every function is the identity.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -189,27 +188,40 @@ def exchange(group: Group, array: Array, dst: int | None, src: int | None, what:
     said = group.world.say(what)
     given, none = contiguous(array), group.world.mpi.PROC_NULL
     sent = group.comm.Isend(raw(given), none if dst is None else dst, 1)
-    _receive(group, found, none if src is None else src, said)
+    receiving = Receiving(group, found, none if src is None else src, 1, said)
+    group.wait(receiving, said)
+    receiving.check()
     group.wait(sent, said)
     return found
 
 
-def _receive(group: Group, into: Array, src: int, said: str) -> None:
-    """Receive an array from a rank; ValueError if it is not as long as this one."""
-    mpi = group.world.mpi
-    status, request = mpi.Status(), group.comm.Irecv(raw(into), src, 1)
-    try:
-        group.wait(SimpleNamespace(Test=lambda: request.Test(status)), said)
-        fits = src == mpi.PROC_NULL or status.Get_count(mpi.BYTE) == into.nbytes
-    except mpi.Exception as error:
-        if error.Get_error_class() != mpi.ERR_TRUNCATE:
-            raise
-        fits = False
-    if not fits:
-        raise ValueError(
+class Receiving:
+    """An array that is awaited from a rank, as a request: ValueError if another length comes."""
+
+    def __init__(self, group: Group, into: Array, src: int, tag: int, said: str) -> None:
+        self._group, self._into, self._src, self._said, self._mpi = group, into, src, said, group.world.mpi
+        self._status = self._mpi.Status()
+        self._request = group.comm.Irecv(raw(into), src, tag)
+
+    def Test(self) -> bool:  # noqa: N802 - as MPI's requests have it
+        """Whether it has come."""
+        try:
+            return bool(self._request.Test(self._status))
+        except self._mpi.Exception as error:
+            if error.Get_error_class() != self._mpi.ERR_TRUNCATE:
+                raise
+            raise self._wrong() from None
+
+    def check(self) -> None:
+        """Refuse what has come, if it is shorter."""
+        if self._src != self._mpi.PROC_NULL and self._status.Get_count(self._mpi.BYTE) != self._into.nbytes:
+            raise self._wrong()
+
+    def _wrong(self) -> ValueError:
+        return ValueError(
             errors.message(
-                f"{said}: rank {group.ranks[src]} has sent other data",
-                expected=f"{into.dtype}{list(into.shape)}",
+                f"{self._said}: rank {self._group.ranks[self._src]} has sent other data",
+                expected=f"{self._into.dtype}{list(self._into.shape)}",
                 do="have both ranks give tensors of one dtype and shape",
             )
         )

@@ -157,8 +157,8 @@ class Group:
             + (
                 "mend what ended that rank."
                 if gone
-                else "have every rank reach the same collectives in the same order (distributed.check() finds the "
-                "first difference), or give init_process_group a longer timeout=."
+                else "have every rank reach the same collectives in the same order, or give init_process_group a "
+                "longer timeout=."
             )
         )
 
@@ -391,10 +391,11 @@ def barrier(group: Group | None = None) -> None:
 
 
 def check(on: bool = True) -> None:
-    """Compare, before every collective, what the ranks are about to call; every rank calls it.
+    """Compare the values of replicated tensors, and of their gradients, where each rank goes on with its own.
 
-    DistBackendError then names the first difference in order, shape or dtype, with the lines of all ranks. The values
-    of replicated tensors, and of their gradients, are compared as well. It costs a further message for each collective.
+    Every rank calls it. RuntimeError then says what the ranks hold. It costs a further message there, and for each
+    bucket of `DistributedDataParallel`. Collectives, shapes and dtypes are compared without it: DistBackendError names
+    the first difference, with the lines of all ranks.
     """
     the_world().checking = on
 

@@ -110,6 +110,38 @@ def another_root():
     F.broadcast(x, 0 if FIRST else 1)
 
 
+def another_shape_in_place():
+    dist.all_reduce(pullback.ones(2 if FIRST else 3))
+
+
+def another_dtype_in_place():
+    dist.broadcast(pullback.ones(4) if FIRST else pullback.ones(2, dtype=pullback.float64), 0)
+
+
+def another_op_in_place():
+    dist.all_reduce(t, dist.ReduceOp.SUM if FIRST else dist.ReduceOp.MAX)
+
+
+def another_root_in_place():
+    dist.gather(t, [t.clone() for _ in range(SIZE)], RANK)
+
+
+def more_than_expected():
+    dist.send(pullback.ones(4), 1) if FIRST else dist.recv(t, 0)
+
+
+def less_than_expected():
+    dist.send(pullback.ones(2), 1) if FIRST else dist.recv(t, 0)
+
+
+def does_not_fit():
+    dist.all_to_all([pullback.zeros(2)] * SIZE, [pullback.ones(2), pullback.ones(2 + RANK)])
+
+
+def other_objects():
+    dist.broadcast_object_list([1] if FIRST else [1, 2])
+
+
 def never_comes():
     if FIRST:
         while True:
@@ -153,7 +185,6 @@ def dropped():
 
 
 def another_order():
-    dist.check()
     if FIRST:
         dist.all_reduce(t)
         dist.broadcast(t, 0)

@@ -25,7 +25,7 @@ from ... import errors
 from ...ops import NAMES
 from ...tensor.tensor import Tensor, need_tensor
 from .. import moves
-from ..meeting import gathered_objects
+from ..meeting import need_fitting
 from ..messages import ReduceOp, need_for_each, need_op
 from ..moves import move
 from ..placements import PARTIAL, placed_on, placement
@@ -142,7 +142,7 @@ def all_to_all(
     given = _one_for_each("all_to_all()", input_tensor_list, found)
     taken = _one_for_each("all_to_all()", output_tensor_list, found)
     sent, wanted = (tuple(tuple(t.shape) for t in tensors) for tensors in (given, taken))
-    _need_fitting(found, sent, wanted)
+    need_fitting(found, sent, wanted)
     return move(moves.AllToAll(found, "all_to_all()", sent, wanted), *given)
 
 
@@ -172,16 +172,6 @@ def _one_for_each(what: str, tensors: Any, group: Group, alike: bool = False) ->
         shown = ", ".join(errors.describe(t) for t in found)
         raise ValueError(errors.message(what, expected=f"tensors of one dtype{' and shape' * alike}", found=shown))
     return found
-
-
-def _need_fitting(group: Group, sent: Sequence[Any], wanted: Sequence[Any]) -> None:
-    """ValueError on every rank unless each gets what it expects."""
-    tables = gathered_objects(group, (sent, wanted), "all_to_all()")
-    fits = all(tables[a][0][b] == tables[b][1][a] for a in range(group.size) for b in range(group.size))
-    lines = [f"sends {a}, expects {b}" for a, b in tables]
-    if not fits:
-        text = "\n".join(f"    rank {rank}: {line}" for rank, line in zip(group.ranks, lines, strict=True))
-        raise ValueError(errors.message(f"all_to_all(): what ranks send is not what others expect\n{text}"))
 
 
 __all__ = [
