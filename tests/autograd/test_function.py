@@ -156,7 +156,8 @@ def test_arguments_come_to_setup_context_as_python_binds_them(forward: Any, coun
     Bound.apply(*args)
     (inputs,) = seen
     expected = (*bound.args, *bound.kwargs.values())
-    assert len(inputs) == len(expected) and all(a is b for a, b in zip(inputs, expected, strict=True))
+    assert len(inputs) == len(expected)
+    assert all(a is b for a, b in zip(inputs, expected, strict=True))
 
 
 def test_a_gradient_finds_its_argument_past_defaults_that_were_left_out() -> None:
