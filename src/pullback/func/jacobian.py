@@ -82,8 +82,6 @@ def jacrev(
         out, pull, *aux = vjp(of_chosen, *primals, has_aux=has_aux)
         outputs, inputs = list(leaves(out)), list(leaves(primals))
 
-        units = _basis(outputs)
-
         def rows(*cotangents: Any) -> Any:
             if chunk_size != 1:
                 thread.modes.levels[-1].units = units
@@ -91,9 +89,9 @@ def jacrev(
 
         found: Any
         if chunk_size == 1:  # without vmap(), so that a backward may do things that vmap() does not support
-            found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*units, strict=True)), strict=True)]
+            found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*_basis(outputs), strict=True)), strict=True)]
         else:
-            found = vmap(rows, chunk_size=chunk_size)(*units)
+            found = vmap(rows, chunk_size=chunk_size)(*(units := _basis(outputs)))
         ends = np.cumsum([o.numel() for o in outputs])
         blocks = [
             [
@@ -133,7 +131,7 @@ def jacfwd(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = numbers(args, argnums, "jacfwd")
         primals = tuple(args[n] for n in chosen)
-        inputs = list(leaves(primals))
+        units = _basis(inputs := list(leaves(primals)))
         seen: dict[str, Any] = {}
 
         def of_chosen(*values: Any) -> Any:
@@ -141,8 +139,6 @@ def jacfwd(
             for n, value in zip(chosen, values, strict=True):
                 given[n] = value
             return func(*given, **kwargs)
-
-        units = _basis(inputs)
 
         def push(*tangents: Any) -> Any:
             thread.modes.levels[-1].units = units  # many processes have theirs at the same time

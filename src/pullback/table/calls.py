@@ -230,8 +230,7 @@ def _all_known(values: Iterable[Any]) -> bool:
 
 def _beside(number: Any, args: tuple[Any, ...]) -> Tensor:
     """A number of NumPy's as a constant Tensor beside those of levels: whatever they mean, it is the same number."""
-    data = next(t._data for t in instances(args, Lifted))
-    return wrap(data.from_shape(wrap(number)._data))
+    return wrap(next(instances(args, Lifted))._data.from_shape(wrap(number)._data))
 
 
 def _operand(level: Any, value: Any, args: tuple[Any, ...]) -> Any:
