@@ -119,6 +119,7 @@ OPERATIONS = {
     "fft of one line": (lambda x: dist.fft(x, 0), "varying", (3,)),
     "ifft": (lambda x: dist.ifft(x, -2), "varying", (2, 2, 3)),
     "dot": (lambda x: dist.dot(x, x * (RANK + 2)), "varying", (2, 3)),
+    "vdot": (lambda x: dist.vdot(x, x * (RANK + 2)), "varying", (2, 3)),
     "norm": (dist.norm, "varying", (2, 3)),
     "norm of order 3": (lambda x: dist.norm(x, 3), "varying", (2, 3)),
     "cg": (lambda x: dist.cg(shifted, x, rtol=1e-14), "varying", (5,)),
