@@ -98,10 +98,6 @@ class Jet(LevelPayload):
     def inside(self) -> Tensor:
         return self.primal
 
-    @property
-    def held(self) -> list[Tensor]:
-        return [t for t in self.given if isinstance(t, Tensor)]  # what is computed later follows from these
-
     def term(self, k: int) -> Tensor | None:
         """The coefficient of a power; None if it is zero."""
         if k >= len(self.given):
