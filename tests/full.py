@@ -49,8 +49,8 @@ class Step:
 
 STEPS = {
     "large": Step(
-        "large arrays: the table with lowered thresholds",
-        ("-m pytest -q -n {jobs} --low-thresholds tests/table tests/optim",),
+        "large arrays: the table and SciPy's functions with lowered thresholds",
+        ("-m pytest -q -n {jobs} --low-thresholds tests/table tests/optim tests/scipy",),
     ),
     "coverage": Step(
         "coverage without PyTorch",

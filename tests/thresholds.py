@@ -44,6 +44,11 @@ LOWERED = {
     "compile.backends.blocks._PARALLEL": 8,
     "compile.backends.c_source.BLOCK": 4,
     "compile.backends.c_source._PIECE": 8,
+    "scipy.implicit.DENSE": 1,
+    "scipy.integrate.batched_adjoint._STEPS": 2,
+    "scipy.integrate.implicit_steps.MANY": 2,
+    "scipy.integrate.ivp_runs.EQUATIONS": 1,
+    "scipy.signal.convolving._LARGEST": 2,
 }
 
 # What is written in the same way, and is no such size.
@@ -68,6 +73,18 @@ OTHERS = {
     "compile.backends.c_source.VECTOR": "bytes of a register",
     "compile.backends.steps.COSTLY": "a cost",
     "compile.backends.cache.LIMIT": "a size on disk",
+    "distributed.board.ROW": "bytes of a file",
+    "distributed.data_parallel._MB": "a unit",
+    "distributed.process_group._LOOKS": "how often it looks before it waits",
+    "scipy.bindings._MANY": "a bound of what is looked into",
+    "scipy.bindings._MOST": "a bound of what is looked into",
+    "scipy.in_programs._KEPT": "a bound of what is kept",
+    "scipy.integrate.implicit_steps._ITERATIONS": "a number of iterations",
+    "scipy.ndimage.moved_images._BORDER": "SciPy's own border",
+    "scipy.repeated_calls._BYTES": "a bound of what is compared",
+    "scipy.repeated_calls._KEPT": "a bound of what is kept",
+    "scipy.special.incomplete._TERMS": "a number of terms",
+    "utils.time_steps._MOST": "a bound of what is computed at all",
 }
 
 

@@ -9,7 +9,10 @@ from pathlib import Path
 from tests.thresholds import LOWERED, OTHERS
 
 PACKAGE = Path(__file__).parents[2] / "src" / "pullback"
-ROOMS = ("kernels", "ops", "nn", "tensor", "table", "interpreters", "autograd", "optim", "compile", "func")
+ROOMS = (
+    *("kernels", "ops", "nn", "tensor", "table", "interpreters", "autograd", "optim", "compile", "func"),
+    *("bridge", "compat", "cuda", "distributed", "scipy", "utils"),
+)
 
 # Whole numbers in comparisons that are no sizes of arrays.
 NUMBERS = {"a seed or a bound of integers": {2**24, 2**63, 2**64}}

@@ -4,7 +4,8 @@
 on where it stopped the last time. `--kinds` says which: ``eager`` programs are compared with PyTorch, ``numpy`` and
 ``c`` ones, compiled, with themselves as they are written. The counts are summed in a file, `--counts FILE`. `--show
 KIND NUMBER` prints one program. `--again` runs those once more that differed before, and counts them by what they come
-to now. The exit status is 0 only if nothing differs but what is meant to (`meant.py`), which is counted at the end.
+to now. The exit status is 0 only if nothing differs but what is meant to (`meant.py`), which is counted at the end;
+`--refusals N` lets N programs pass in which one library refuses what the other does, and no value is another.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--kinds", default=",".join(comparing.KINDS), help="eager, numpy, c; separated by commas")
     parser.add_argument("--counts", type=Path, default=HOME / "counts.json", metavar="FILE")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="how many at once")
+    parser.add_argument("--refusals", type=int, default=0, metavar="N", help="how many may differ in what is refused")
     parser.add_argument("--again", action="store_true", help="only what is open")
     parser.add_argument("--show", nargs=2, metavar=("KIND", "NUMBER"), help="print one program, and what it shows")
     options = parser.parse_args(arguments)
@@ -111,7 +113,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(meant.said(reasons))
     print(f"random programs of seed {options.seed}: " + ", ".join(f"{n} {kind}" for kind, n in run.items()), end="; ")
     print(f"{len(known)} differences; in all " + ", ".join(f"{counts.programs(k)} {k}" for k in options.kinds))
-    return 1 if known else 0
+    refusals = sum(about.startswith("refused: ") for about in known)
+    return 1 if len(known) > refusals or refusals > options.refusals else 0
 
 
 if __name__ == "__main__":

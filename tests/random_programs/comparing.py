@@ -28,6 +28,11 @@ class Difference:
     program: Program
 
     @property
+    def refusal(self) -> bool:
+        """Whether it is about an error that PyTorch or pullback raises and the other does not."""
+        return self.what.startswith("refused") or "raises" in self.answers
+
+    @property
     def text(self) -> str:
         """The program, and below it the difference."""
         return f"{text_of(self.program)}\n# {self.what}: {self.answers}"
@@ -239,4 +244,5 @@ def about(found: Difference) -> str:
     forms = sorted(
         {re.sub(r"-?\d+(\.\d+)?", "0", form) for form in forms_of(found.program) if "lib.tensor(" not in form}
     )
-    return f"{re.split(' of |:', found.what)[0]}: {forms}"
+    kind = "refused" if found.refusal else re.split(" of |:", found.what)[0]
+    return f"{kind}: {forms}"

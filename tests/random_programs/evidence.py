@@ -214,6 +214,14 @@ def _read_through(program: Program, reader: str) -> Program:
     return tuple(map(changed, program))
 
 
+def constant_in_torch(d: Shown) -> bool:
+    """Whether tensors require grad in pullback alone, with gradients of zero, and nothing else differs."""
+    comparing = importlib.import_module("tests.random_programs.comparing")
+    ours, theirs = _both(d)
+    rest = tuple(step for step in d.program if d.what != f"refused: {step.form}")
+    return bool(comparing._constants(theirs, ours)) and nothing_shown(rest)
+
+
 def decided_by_rounding(d: Shown) -> bool:
     """Whether the program shows nothing once what each step reads is on a grid, so that no comparison, no sign and no
     remainder depends on rounding; that each step reads a copy is not enough for it, or changes nothing here."""
@@ -427,13 +435,15 @@ def _distance(found: Any, exact: Any) -> float:
 
 
 def _answer(lib: ModuleType, program: Program, what: str) -> Any:
-    """What a program comes to in a library: the values, or the gradients, of one of its tensors."""
+    """What a program comes to in a library: the values of one of its tensors, its gradients, or its `.grad`."""
     machine = Machine(lib)
     for number, step in enumerate(program):
         machine.do(number, step)
     t = machine.names.get(what.partition(" of ")[2], Refusal(KeyError(what)))
     if isinstance(t, Refusal) or what.startswith("values"):
         return t if isinstance(t, Refusal) else value_of(t)
+    if what.startswith("grad of"):
+        return Refusal(ValueError("no gradient")) if t.grad is None else value_of(t.grad)
     found = attempt(lambda: machine.gradients_of(t, [*machine.leaves().values()], False))
     if isinstance(found, Refusal):
         return found

@@ -16,6 +16,7 @@ from tests.random_programs.evidence import (
     agree_where_finite,
     as_near_as_torch,
     constant_here,
+    constant_in_torch,
     constant_views,
     decided_by_rounding,
     dtype_of,
@@ -106,6 +107,7 @@ REASONS: dict[str, Reason] = {
                 and numbers_agree(d.ours, d.theirs)
             )
             or d.only_torch_refuses(r"expected dtype \w+ for `\w+` but got dtype")
+            or (d.only_torch_refuses("requires the source and destination dtypes match") and refused_right(d))
         )
     ),
     "the rule of `einsum` saves other values than torch's: what has been detached since may be refused": lambda d: (
@@ -357,13 +359,16 @@ REASONS: dict[str, Reason] = {
         and nothing_shown(replaced(d.program, ".grad = {1}.detach()", ".grad = {1}.detach().clone()"))
     ),
     "where numbers of half precision cancel, rounding is what is left: ours is as near as torch's": lambda d: (
-        d.what.startswith(("values of", "gradients of"))
+        d.what.startswith(("values of", "gradients of", "grad of"))
         and "raises" not in d.answers
         and "float16" in d.text
         and as_near_as_torch(d)
     ),
     "torch's gradient of `sgn` is a zero that no NaN meets: here it may, where there is no derivative": (
         lambda d: d.transforms and d.inside(".sgn(") and d.what.startswith("values of") and nan_for_zero(d)
+    ),
+    "what a transform makes of no elements has a gradient of none: torch's may require no grad": lambda d: (
+        d.transforms and d.only_torch_refuses("Expected gradient function to be set") and constant_in_torch(d)
     ),
 }
 

@@ -197,6 +197,29 @@ def f4(t3):
     return v6
 v7 = lib.func.vmap(lib.func.jacrev(f4))(v2){COPIED}
 """
+WIDER = f"""
+v1 = lib.tensor([[1.5, 0.25, 0.25], [0.5, -1.5, 1.5]], dtype=lib.float32, requires_grad=True)
+v6 = v1.var()
+def f10(t9):
+    v11 = t9 * 0.5
+    v11[v11 > 1] = 1.0
+    return v11
+v12 = lib.func.grad(lambda t: lib.func.jvp(f10, (t,), (t * 2,))[1].sum())(v6){COPIED}
+"""
+EMPTY = f"""
+v1 = lib.tensor([], dtype=lib.float64, requires_grad=True)
+def f3(t2):
+    v4 = lib.cat([t2, t2])
+    v4.exp_()
+    return v4
+v7 = lib.func.grad(lambda t: f3(t).sum())(v1){COPIED}
+lib.autograd.graph.register_multi_grad_hook([v7 * 1, v7 * 2], lambda gs: note(*gs))
+"""
+SUMMED = """
+v2 = lib.tensor([[1.0, 0.5, 0.0]], dtype=lib.bfloat16, requires_grad=True)
+v3 = lib.nn.functional.layer_norm(v2 + v2.cumsum(-1), v2.shape[-1:])
+v3.sum().backward()
+"""
 
 ROUNDING = "of numbers that are equal or zero but for rounding"
 CASES = [
@@ -235,6 +258,15 @@ CASES = [
     Case("where numbers of half precision cancel", CANCELLED, Tensor, "log_softmax", more_gradient),
     Case("under `vmap`, dtypes are promoted", WHOLE, pullback.nn.functional, "linear", refused),
     Case("torch's gradient of `sgn`", SIGNS, Tensor, "sgn", more_gradient),
+    Case("in forward mode tangents have the dtype", WIDER, pullback.func, "jvp", enlarged),
+    Case(
+        "what a transform makes of no elements",
+        EMPTY,
+        pullback.func,
+        "grad",
+        lambda inner, f: lambda x: inner(f)(x).float(),
+    ),
+    Case("where numbers of half precision cancel", SUMMED, pullback.nn.functional, "layer_norm", more_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 

@@ -256,6 +256,27 @@ def test_what_differed_is_run_once_more(
     assert Counts(file).programs("numpy") == 3
 
 
+@pytest.mark.parametrize(
+    ("what", "answers", "passes"),
+    [
+        ("refused: f", "no error  |  raises RuntimeError(no)", True),
+        ("gradients of a", "1  |  raises RuntimeError(no)", True),
+        ("gradients of a", "1  |  2", False),
+        ("layout of f", "1  |  2", False),
+    ],
+)
+def test_only_refusals_may_be_let_pass(
+    what: str, answers: str, passes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [comparing.Difference(what, answers, written(f"a = {name}")) for name in ("b", "c")]
+    monkeypatch.setattr(comparing, "one", lambda kind, seed, number: ("differs", found[number]))
+    monkeypatch.setattr(comparing, "warm", lambda kinds: None)
+    arguments = ["--kinds", "numpy", "--programs", "2", "--jobs", "1"]
+    for refusals, status in ((2, 0 if passes else 1), (1, 1), (0, 1)):
+        counts = str(tmp_path / f"{refusals}.json")
+        assert command.main([*arguments, "--counts", counts, "--refusals", str(refusals)]) == status
+
+
 @pytest.mark.parametrize("how", ["dies", "hangs", "raises"])
 def test_a_program_that_ends_its_process_is_a_finding(monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     def bad(kind: str, seed: int, number: int) -> Any:

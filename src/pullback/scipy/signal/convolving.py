@@ -27,13 +27,15 @@ from .extending import extended, flipped
 
 Many = Callable[..., Array]
 
+_LARGEST = 1024  # elements of a kernel that is moved over an image; a larger one takes the FFT, where that is quicker
+
 
 def by_image_filter(a: Array, b: Array, mode: str) -> Array:
     """By the loops of `scipy.ndimage`, which are exact where the FFT is not: NaN stays where it is.
 
     A kernel as large as the image, as in the gradient of a kernel, is left to `scipy.signal.convolve`.
     """
-    if b.size > 1024 or a.ndim == 0:
+    if b.size > _LARGEST or a.ndim == 0:
         return np.asarray(scipy.signal.convolve(a, b, mode))
     if mode == "full":
         a = np.pad(a, [(s - 1, s - 1) for s in b.shape])
