@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import dis
 import inspect
+import itertools
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -350,6 +351,14 @@ def _leaving(code: CodeType) -> frozenset[int]:
     return frozenset(found | {step.offset for step in steps if step.opname in ("RETURN_VALUE", "RETURN_CONST")})
 
 
+@cache
+def _returning(code: CodeType) -> frozenset[int]:
+    """The instructions that load a constant which is returned: after the last `try` of a function, and no call."""
+    steps = [step for step in dis.get_instructions(code) if step.opname != "CACHE"]
+    pairs = itertools.pairwise(steps)
+    return frozenset(s.offset for s, after in pairs if s.opname == "LOAD_CONST" and after.opname == "RETURN_VALUE")
+
+
 def _counts(frame: FrameType) -> bool:
     """Whether an exception may come in this frame at its line."""
     if frame.f_lasti in _leaving(frame.f_code):
@@ -390,6 +399,8 @@ class Injector:
 
     def _line(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event != ("opcode" if self.opcodes else "line") or self._jumps_back(frame) or not _counts(frame):
+            return self._line
+        if self.opcodes and frame.f_lasti in _returning(frame.f_code):
             return self._line
         if self.at is None:
             self.places.append((frame.f_code, frame.f_lasti if self.opcodes else frame.f_lineno))

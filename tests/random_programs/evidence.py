@@ -228,10 +228,10 @@ def decided_by_rounding(d: Shown) -> bool:
     snapped, copied = (_read_through(d.program, _ON_GRID.format(grid=grid)) for grid in (_GRID, "0"))
     if nothing_shown(d.program) or not nothing_shown(snapped):
         return False
-    return not nothing_shown(copied) or _same_here(d, copied)
+    return not nothing_shown(copied) or same_here(d, copied)
 
 
-def _same_here(d: Shown, program: Program) -> bool:
+def same_here(d: Shown, program: Program) -> bool:
     """Whether our answer is the same in another program."""
     ours = [_answer(pullback, p, d.what) for p in (d.program, program)]
     return not any(isinstance(answer, Refusal) for answer in ours) and same(*ours, coarsest(d.program))
@@ -259,7 +259,7 @@ def for_each_element(d: Shown) -> bool:
     """Whether the program shows nothing if `vmap` calls its function for one element after the other, and our answer is
     the same then."""
     program = replaced(d.program, "lib.func.vmap(", _ONE_BY_ONE)
-    unchanged = not d.what.startswith("values of") or _same_here(d, program)
+    unchanged = not d.what.startswith("values of") or same_here(d, program)
     return program != d.program and unchanged and nothing_shown(program)
 
 
@@ -293,6 +293,16 @@ def constant_views(program: Program) -> Program:
     return tuple(map(changed, program))
 
 
+_LAYER_NORM = (
+    "(lambda z, shape: (z - z.mean(-1, keepdim=True)) / (z.var(-1, correction=0, keepdim=True) + 1e-5).sqrt())("
+)
+
+
+def by_formula(program: Program) -> Program:
+    """A program with `layer_norm` as its formula."""
+    return replaced(program, "lib.nn.functional.layer_norm(", _LAYER_NORM)
+
+
 def stacked_without_format(d: Shown) -> bool:
     """Whether a result of `cat`, `stack` or `roll` is contiguous here where torch's has the format `channels_last` of
     all that is put together; and nothing else differs."""
@@ -324,7 +334,7 @@ def nothing_of_copies(d: Shown, *words: str) -> bool:
         return replace(step, form=f"({step.form}).clone()" if computes else step.form, body=body)
 
     program = tuple(map(copied, d.program))
-    unchanged = not d.what.startswith(("values of", "gradients of")) or _same_here(d, program)
+    unchanged = not d.what.startswith(("values of", "gradients of")) or same_here(d, program)
     return program != d.program and unchanged and nothing_shown(program)
 
 

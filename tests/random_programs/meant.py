@@ -15,6 +15,7 @@ from tests.random_programs.evidence import (
     Shown,
     agree_where_finite,
     as_near_as_torch,
+    by_formula,
     constant_here,
     constant_in_torch,
     constant_views,
@@ -34,6 +35,7 @@ from tests.random_programs.evidence import (
     replaced,
     returns_from_outside,
     right,
+    same_here,
     same_in_double,
     seen_in_part,
     settled,
@@ -369,6 +371,13 @@ REASONS: dict[str, Reason] = {
     ),
     "what a transform makes of no elements has a gradient of none: torch's may require no grad": lambda d: (
         d.transforms and d.only_torch_refuses("Expected gradient function to be set") and constant_in_torch(d)
+    ),
+    "third derivatives of `layer_norm` are those of its formula: torch's are wrong": lambda d: (
+        d.does("layer_norm(")
+        and d.does("create_graph=True")
+        and d.what.startswith(("gradients of", "grad of"))
+        and nothing_shown(by_formula(d.program))
+        and same_here(d, by_formula(d.program))
     ),
 }
 

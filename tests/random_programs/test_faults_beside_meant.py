@@ -220,6 +220,14 @@ v2 = lib.tensor([[1.0, 0.5, 0.0]], dtype=lib.bfloat16, requires_grad=True)
 v3 = lib.nn.functional.layer_norm(v2 + v2.cumsum(-1), v2.shape[-1:])
 v3.sum().backward()
 """
+NORM = """
+v1 = lib.tensor([[1.5, 0.0, 0.0], [0.25, 1.0, 1.25]], dtype=lib.float64, requires_grad=True)
+v2 = v1[1:]
+v3 = lib.nn.functional.layer_norm(v2 + v2.cumsum(-1), v2.shape[-1:])
+v5 = lib.add(v2, v3, alpha=3)
+v6, v7 = v5.chunk(2, -1)[:2]
+v9 = lib.autograd.grad((v7 * v7).sum(), [v1], create_graph=True)[0].clone()
+"""
 
 ROUNDING = "of numbers that are equal or zero but for rounding"
 CASES = [
@@ -267,6 +275,8 @@ CASES = [
         lambda inner, f: lambda x: inner(f)(x).float(),
     ),
     Case("where numbers of half precision cancel", SUMMED, pullback.nn.functional, "layer_norm", more_gradient),
+    Case("third derivatives of `layer_norm`", NORM, pullback.nn.functional, "layer_norm", more_gradient),
+    Case("third derivatives of `layer_norm`", NORM, Tensor, "cumsum", more_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 

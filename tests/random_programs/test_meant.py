@@ -352,6 +352,23 @@ def test_the_hessian_of_log_softmax_along_ones_vanishes() -> None:
     assert second.abs().max().item() < 1e-12
 
 
+def test_third_derivatives_of_layer_norm() -> None:
+    weights = pullback.tensor([1.0, -2.0, 0.5], dtype=pullback.float64)
+
+    def second(x: pullback.Tensor) -> pullback.Tensor:
+        found = (pullback.nn.functional.layer_norm(x, (3,)) * weights).sum() ** 2
+        for _ in range(2):
+            (found,) = pullback.autograd.grad((found * weights).sum(), x, create_graph=True)
+        return (found * weights).sum()
+
+    x = pullback.tensor([0.5, 2.25, 3.75], dtype=pullback.float64, requires_grad=True)
+    (third,) = pullback.autograd.grad(second(x), x)
+    steps = pullback.eye(3, dtype=pullback.float64) * 1e-4
+    moved = [[(x + sign * step).detach().requires_grad_() for sign in (1, -1)] for step in steps]
+    quotients = [(second(up) - second(down)).item() / 2e-4 for up, down in moved]
+    assert third.tolist() == pytest.approx(quotients, rel=1e-5)
+
+
 @pytest.mark.torch
 def test_a_wrong_answer_in_half_precision_is_not_meant() -> None:
     pytest.importorskip("torch")

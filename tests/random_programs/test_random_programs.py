@@ -52,6 +52,7 @@ FOUND = [
     "a = z.sum(); with lib.no_grad(): x.fill_(a)",
     "a = c.expand(2, *c.shape); a[0] = 0.75",
     "a = x.real",
+    "a = lib.outer(v, v); a.grad_fn.register_hook(lambda gi, go: note(*gi, *go)); a.sum().backward()",
     "a = x[..., 0]; b = y.expand(2, *y.shape); b[0] = x",
     "a = y.t(); a[[0]] = v",
     "a = z.imag; a.masked_fill_(a > 1, 0.25)",

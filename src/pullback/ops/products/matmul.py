@@ -327,7 +327,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """``out[i, j] = input[i] * vec2[j]`` of two vectors."""
     check_ndim("outer", input=(input, 1), vec2=(vec2, 1))
-    return input[:, None] * vec2[None, :]
+    return input[:, None] * vec2
 
 
 # A product added to something -----------------------------------------------------------------------------------------
