@@ -162,7 +162,7 @@ def _run_demo(arguments: argparse.Namespace) -> int:
 
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="the rows to run, e.g. chain function (default: all)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows, e.g. chain function; or distributed (all rows)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads that each side may use (1)")
 
 
@@ -172,7 +172,9 @@ def _run_bench(arguments: argparse.Namespace) -> int:
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "benchmarks"]
-    if arguments.names:
+    if arguments.names == ["distributed"]:
+        command[-1] += ".over_ranks"
+    elif arguments.names:
         command += ["--rows", *arguments.names]
     if arguments.threads != 1:
         command += ["--threads", str(arguments.threads)]
@@ -326,6 +328,7 @@ COMMANDS = (
         examples=(
             "pullback bench",
             "pullback bench swish-1e6 --threads 2",
+            "pullback bench distributed",
             "pullback bench --json > results.json",
         ),
         arguments=_bench_arguments,

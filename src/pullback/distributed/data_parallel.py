@@ -155,6 +155,8 @@ class DistributedDataParallel(Module):
             queue_callback(self._finish)
         for bucket in self._buckets:
             bucket.waits_for.discard(id(p))
+            if bucket.request is not None:
+                bucket.request.Test()  # MPI goes on with what has begun while it is called
         self._start_full()
 
     def _start_full(self) -> None:

@@ -2,6 +2,7 @@
 
 import pathlib
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 from pullback.nn.parallel import DistributedDataParallel
@@ -58,6 +59,30 @@ def one_gradient():
             loss(model, X[MINE], Y[MINE]).backward()
         loss(model, X[MINE], Y[MINE]).backward()
         close(gradients(model), [2 * g for g in gradients(whole)])
+
+
+def progress():
+    """MPI goes on with sums that have begun only while it is called: it is, as further gradients come."""
+    model, asked = DistributedDataParallel(net(0).eval(), bucket_cap_mb=1e-4), []
+
+    class Comm:
+        def __init__(self, comm):
+            self.comm = comm
+
+        def __getattr__(self, name):
+            return getattr(self.comm, name)
+
+        def Iallreduce(self, *args):
+            request, number = self.comm.Iallreduce(*args), len([what for what, _ in asked if what == "starts"])
+            asked.append(("starts", number))
+            return SimpleNamespace(Test=lambda: asked.append(("looked", number)) or request.Test())
+
+    if SIZE > 1:
+        before, model.group.comm = model.group.comm, Comm(model.group.comm)
+        loss(model, X[MINE], Y[MINE]).backward()
+        model.group.comm = before
+        last = max(number for what, number in asked if what == "starts")
+        assert last > 1 and asked.index(("looked", 0)) < asked.index(("starts", last)), asked
 
 
 def steps():
