@@ -23,6 +23,7 @@ SAYS = {
     "heaters_on_ranks": ["from that of one process by 0e+00", "heaters: found with an error of 0.103427"],
     "leaky_relu": ["by name:  tensor([-0.4000,  3.0000]", "gradient: tensor([0.2000, 1.0000])", "refused: What to do"],
     "linear": ["200 products in backward", "gradcheck without bias: True"],
+    "many_pieces": ["decay 1.0: loss 1.278761", "largest error of a sample's gradient: 0e+00"],
     "native_kernel": ["a million elements"] if COMPILER else ["no C compiler was found"],
     "natural_frequency": ["lowest frequency: 2.613 of an even mast"],
     "ridge_strengths": ["penalties: ", "with those chosen"],

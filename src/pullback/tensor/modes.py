@@ -248,5 +248,9 @@ class _Thread(threading.local):
     def __init__(self) -> None:
         self.modes = Modes()
 
+    def __reduce__(self) -> str:
+        # A transform of a function of `__main__` is pickled by value, with the names it uses; each process has its own.
+        return "thread"
+
 
 thread = _Thread()
