@@ -17,7 +17,6 @@ import numpy as np
 from ..autograd.saved import changed, watch
 from ..table.levels import Level, check_tangent, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats
-from ..tensor.dtypes import NARROW
 from ..tensor.memory import LevelPayload, innermost, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.nested import any_instance
@@ -255,7 +254,7 @@ class Jvp(Forward):
         Elementwise rules also take the tangents of a `vmap`, all at once, where it does not vary the primals.
         """
         rule, modes = on_arrays(op), thread.modes
-        if rule is None or kwargs or self.records or ACTIVE.n or NARROW.n or not modes.forward_enabled:
+        if rule is None or kwargs or self.records or ACTIVE.n or not modes.forward_enabled:
             return None
         recorded, batch = modes.grad_enabled, None
         if type(out) is not Tensor or not _bare(out, recorded) or out._data.dtype.kind not in "fc":
@@ -264,7 +263,8 @@ class Jvp(Forward):
         for i, p in enumerate(primals):
             value = p
             if isinstance(p, Tensor):
-                if not _bare(p, recorded) or (p._data.dtype.kind == "c" and not op.about.holomorphic):
+                kind = p._data.dtype.kind
+                if not _bare(p, recorded) or kind == "V" or (kind == "c" and not op.about.holomorphic):
                     return None
                 if p is not args[i] and (t := args[i]._data.tangent) is not None and op.differentiable >> i & 1:
                     if not _bare(t, recorded):
