@@ -28,7 +28,9 @@ REFERENCE = {
     "inspect": ["inspect"],
     "testing": ["testing"],
     "compile": ["compile"],
-    "nn": ["nn", "nn.functional", "nn.init", "nn.utils"],
+    "nn": ["nn"],
+    "nn_functional": ["nn.functional"],
+    "nn_init": ["nn.init", "nn.utils"],
     "optim": ["optim", "optim.lr_scheduler", "optim.swa_utils"],
 }
 
@@ -89,13 +91,14 @@ def entry(path: str, value: Any, level: int) -> Iterator[str]:
 
 def reference(page: str) -> str:
     """One page of the reference, as Markdown."""
-    lines = [f"# pullback.{page}\n"]
+    first = REFERENCE[page][0]
+    lines = [f"# pullback.{first}\n"]
     for path in REFERENCE[page]:
         place = functools.reduce(getattr, path.split("."), pullback)
         if not isinstance(place, ModuleType):
             lines += entry(f"pullback.{path}", place, 2)
             continue
-        lines += [f"## pullback.{path}\n"] if path != page else []
+        lines += [f"## pullback.{path}\n"] if path != first else []
         lines += [as_markdown(place.__doc__ or "") + "\n"]
         for name, value in public(place):
             lines += entry(f"pullback.{path}.{name}", value, 3)

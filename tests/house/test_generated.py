@@ -40,10 +40,20 @@ def test_no_other_stub_lies_in_the_package() -> None:
     assert set(PACKAGE.rglob("*.pyi")) == set(STUBS)
 
 
-def test_the_page_of_operations_is_that_of_the_table() -> None:
+def test_the_pages_of_operations_are_those_of_the_table() -> None:
     pytest.importorskip("scipy", reason="the dtypes of special functions are those they have with SciPy")
-    page = operations.as_markdown(operations.rows())
-    check_fresh(ROOT / "docs" / "operations.md", page, "python -m pullback ops --markdown > docs/operations.md")
+    pages = operations.pages(operations.rows())
+    for name, page in pages.items():
+        check_fresh(ROOT / "docs" / name, page, "python -m pullback ops --pages docs")
+    families = {f"operations/{path.name}" for path in (ROOT / "docs" / "operations").iterdir()}
+    assert families | {"operations.md"} == set(pages)
+
+
+def test_every_operation_is_in_one_family() -> None:
+    rows = operations.rows(dtypes=False)
+    lines = [line for page in operations.pages(rows).values() for line in page.splitlines() if line.startswith("| `")]
+    assert len(lines) == len(rows)
+    assert {row.family for row in rows} <= {*operations._FAMILIES}
 
 
 def test_the_page_of_scipys_functions_is_that_of_the_list() -> None:

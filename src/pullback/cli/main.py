@@ -206,7 +206,8 @@ def _ops_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="operations, e.g. sin linalg.det (default: all)")
     parser.add_argument("--kind", help="only those of one kind: " + ", ".join(KINDS))
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--markdown", action="store_true", help="print the page docs/operations.md")
+    form.add_argument("--markdown", action="store_true", help="print them as a page in Markdown")
+    form.add_argument("--pages", metavar="DOCS", help="write operations.md and operations/ into the folder docs/")
     form.add_argument("--interpreters", action="store_true", help="print the page docs/interpreters.md, in a minute")
     form.add_argument("--scipy", action="store_true", help="print the page docs/scipy_functions.md (needs SciPy)")
     form.add_argument("--stubs", action="store_true", help="write the typing stubs into the package")
@@ -237,6 +238,12 @@ def _run_ops(arguments: argparse.Namespace) -> int:
         print(json.dumps([dataclasses.asdict(row) for row in rows], indent=1))
     elif arguments.markdown:
         print(operations.as_markdown(rows), end="")
+    elif arguments.pages:
+        for name, text in operations.pages(rows).items():
+            path = Path(arguments.pages, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(path)
     else:
         print(operations.as_text(rows), end="")
     return 0

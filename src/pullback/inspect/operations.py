@@ -47,6 +47,7 @@ class Row:
 
     forward: the source of its forward mode ("kind", "rule", "transposed", "body" or ""). batched: the way vmap computes
     it ("one call", "loop", "body"). waits: how often it waits for a device, at most ("refused": it does not run there).
+    family: its module, or the folder of `ops/` that has it.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Row:
     batched: str
     dtypes: tuple[str, ...]
     waits: str
+    family: str
 
 
 def public() -> Iterator[tuple[str, Op]]:
@@ -105,7 +107,14 @@ def _row(name: str, op: Op, dtypes: bool) -> Row:
         batched=_batched(op),
         dtypes=_dtypes_of(op) if dtypes else (),
         waits=_waits(name),
+        family=op.about.home or _folder(op),
     )
+
+
+def _folder(op: Op) -> str:
+    """The folder of the file that enters it: its family, but for what stands beside a public function that calls it."""
+    name = Path(op.place.rpartition(":")[0]).parent.name
+    return "shape" if name == "functional" else name
 
 
 @functools.cache
@@ -181,34 +190,64 @@ def _works(op: Op, sample: Sample, dtype: str) -> bool:
 
 # The page ------------------------------------------------------------------------------------------------------------
 
-_HOMES = {
-    "": "Functions of `pullback`, and methods of `Tensor`",
-    "linalg": "`pullback.linalg`",
+_FAMILIES = {
+    "elementwise": "Element by element",
+    "reduce": "Sums, extremes, statistics, sorting",
+    "shape": "Shapes, views, joining and splitting",
+    "index": "Indexing",
+    "products": "Products",
+    "linalg": "Linear algebra: `pullback.linalg`",
+    "compat": "Older names of linear algebra",
+    "signal": "Signals",
     "fft": "`pullback.fft`",
     "special": "`pullback.special`",
     "masked": "`pullback.masked`",
     "nn.functional": "`pullback.nn.functional`",
+    "make": "Conversions",
 }
+_HEAD = (
+    "| operation | kind | what it computes | NumPy | array API | forward | vmap | dtypes | waits |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+)
+
+
+def _by_family(table: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each family that has any, in the order of the page."""
+    found = {family: [row for row in table if row.family == family] for family in _FAMILIES}
+    return {family: rows for family, rows in found.items() if rows}
 
 
 def as_markdown(table: Sequence[Row]) -> str:
-    """The rows as a page, one table for each module.
+    """The rows as a page, one table for each family.
 
     >>> from pullback.inspect import operations
     >>> print(operations.as_markdown(operations.rows(["sin"])).splitlines()[-1][:48])
     | `sin` `sin_` | elementwise | The sine. | `sin`
     """
-    parts = [_PREAMBLE]
-    for home, title in _HOMES.items():
-        found = [row for row in table if row.name.rpartition(".")[0] == home]
-        if not found:
-            continue
-        parts.append(
-            f"## {title}\n\n"
-            "| operation | kind | what it computes | NumPy | array API | forward | vmap | dtypes | waits |\n"
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(_line(row) for row in found)
-        )
-    return "\n\n".join(parts) + "\n"
+    tables = [
+        f"## {_FAMILIES[family]}\n\n{_HEAD}" + "\n".join(map(_line, rows)) for family, rows in _by_family(table).items()
+    ]
+    return "\n\n".join([_PREAMBLE, *tables]) + "\n"
+
+
+def pages(table: Sequence[Row]) -> dict[str, str]:
+    """The files below docs/: `operations.md`, which lists all names, and a page with the table of each family.
+
+    >>> from pullback.inspect import operations
+    >>> list(operations.pages(operations.rows(["sin", "sum"], dtypes=False)))
+    ['operations/elementwise.md', 'operations/reduce.md', 'operations.md']
+    """
+    made: dict[str, str] = {}
+    index = [_PREAMBLE.replace("# The table of operations", "# Operations", 1)]
+    for family, rows in _by_family(table).items():
+        name = "indexing" if family == "index" else family.replace(".", "_")  # index.md is the first page of a folder
+        path, title = f"operations/{name}.md", _FAMILIES[family]
+        about = "[What the columns say](../operations.md)."
+        made[path] = f"# {title}\n\n{about}\n\n{_HEAD}" + "\n".join(map(_line, rows)) + "\n"
+        names = ", ".join(f"`{row.name.rpartition('.')[2]}`" for row in rows)
+        index.append(f"## [{title}]({path})\n\n{names}")
+    made["operations.md"] = "\n\n".join(index) + "\n"
+    return made
 
 
 def as_text(table: Sequence[Row]) -> str:
@@ -230,8 +269,8 @@ def as_text(table: Sequence[Row]) -> str:
 
 _PREAMBLE = """# The table of operations
 
-Made by `pullback ops --markdown`; do not edit. Every operation has PyTorch's name and arguments, and works in reverse
-mode (to any order), forward mode and under `vmap`.
+Every operation has PyTorch's name and arguments, and works in reverse mode (to any order), forward mode and under
+`vmap`. `pullback ops` shows the table in a terminal. Its columns:
 
 - *kind*: how its derivative is written: `elementwise`, `linear` (the adjoint), `bilinear` (two adjoints), `special` (a
   vjp of its own), `composite` (its body is other operations), `constant` (its derivative is zero on purpose).

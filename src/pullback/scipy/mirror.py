@@ -176,7 +176,7 @@ def _listed(names: Iterable[str]) -> str:
 
 _PREAMBLE = """# SciPy's functions with derivatives
 
-Made by `pullback ops --scipy`; do not edit. Names, arguments and values are those of SciPy 1.17.
+Names, arguments and values are those of SciPy 1.17.
 [SciPy with derivatives](scipy.md) says how to use them.
 
 - *derivative*: how it is found. It has every order and every mode: backward, forward, `vmap`, and all of them nested.

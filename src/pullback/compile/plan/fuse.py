@@ -7,7 +7,7 @@ its shape and no loop would then wait for itself. A value that another shape or 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..backends.loop import Access, Loop, Output, Step
@@ -47,24 +47,17 @@ def source(value: Value) -> Value:
 
 
 class _Group:
-    """Values that one loop makes, or one call."""
+    """Values that one loop makes, or one call. What it waits for is known as bits, one for each group ever made."""
 
     def __init__(self, number: int, shape: Shape | None) -> None:
         self.number, self.shape = number, shape  # shape: None for a call
         self.members: list[Value] = []
         self.reads: set[Value] = set()  # the values it reads from memory or makes itself
-        self.after = 0  # the groups that it waits for, directly or through others, one bit each
+        self.bits = 1 << number  # its own, and those of the groups that were merged into it
+        self.after = 0  # the groups that it waits for, directly or through others
         self.behind = 0  # the groups whose results it reads from memory: it cannot be merged with them
-
-        self.bit = 1 << number
-
-
-def _numbers(bits: int) -> Iterator[int]:
-    """The places of the bits that are set."""
-    while bits:
-        low = bits & -bits
-        yield low.bit_length() - 1
-        bits ^= low
+        self.direct: set[_Group] = set()  # the groups that it waits for directly
+        self.waiting: set[_Group] = set()  # the groups that wait for it directly
 
 
 class _Fusion:
@@ -75,7 +68,6 @@ class _Fusion:
         self.groups: dict[int, _Group] = {}
         self.of: dict[Value, _Group] = {}
         self._readers: dict[tuple[Value, Shape], list[int]] = {}
-        self._waited_for = 0
         self._count = 0
 
     def maker(self, value: Value) -> _Group | None:
@@ -96,7 +88,9 @@ class _Fusion:
             return
         shape = value.args[0].shape if value.kind == "reduce" else value.shape
         wanted = self._wanted(value.args)
-        behind = self._wanted(a for a in value.args if source(a).kind != "map")
+        behind = 0
+        for group in self._wanted(a for a in value.args if source(a).kind != "map"):
+            behind |= group.bits
         candidates = self._candidates(value, shape)
         found = next((g for g in candidates if self._may_join(g, wanted, behind)), None) or self._new(shape)
         found.behind |= behind
@@ -105,14 +99,9 @@ class _Fusion:
             if candidate is not found:
                 self._merge(found, candidate)
 
-    def _wanted(self, args: Iterable[Value]) -> int:
+    def _wanted(self, args: Iterable[Value]) -> set[_Group]:
         """The groups that make values."""
-        bits = 0
-        for arg in args:
-            group = self.maker(arg)
-            if group is not None:
-                bits |= group.bit
-        return bits
+        return {group for arg in args if (group := self.maker(arg)) is not None}
 
     def _candidates(self, value: Value, shape: Shape) -> list[_Group]:
         numbers: list[int] = []
@@ -127,16 +116,10 @@ class _Fusion:
                 numbers += reversed(self._readers.get((arg, shape), [])[-3:])
         return [self.groups[n] for n in dict.fromkeys(numbers) if n in self.groups]
 
-    def _beyond(self, group: _Group, wanted: int) -> int:
-        """All groups that a group would wait for, if it waited for these."""
-        bits = wanted = wanted & ~group.bit
-        for number in _numbers(wanted):
-            bits |= self.groups[number].after
-        return bits
-
-    def _may_join(self, group: _Group, wanted: int, behind: int) -> bool:
-        alone = len(group.members) >= STEPS_PER_LOOP or behind & group.bit
-        return not (alone or self._beyond(group, wanted) & group.bit)
+    def _may_join(self, group: _Group, wanted: set[_Group], behind: int) -> bool:
+        if len(group.members) >= STEPS_PER_LOOP or behind & group.bits:
+            return False
+        return not any(other.after & group.bits for other in wanted if other is not group)
 
     def _new(self, shape: Shape | None) -> _Group:
         group = self.groups[self._count] = _Group(self._count, shape)
@@ -147,10 +130,14 @@ class _Fusion:
         group = self._new(None)
         self._add(group, value, self._wanted(value.args))
 
-    def _add(self, group: _Group, value: Value, wanted: int) -> None:
+    def _add(self, group: _Group, value: Value, wanted: set[_Group]) -> None:
         group.members.append(value)
         self.of[value] = group
-        self._wait(group, self._beyond(group, wanted))
+        for other in wanted:
+            if other is not group:
+                group.direct.add(other)
+                other.waiting.add(group)
+                self._wait(group, other.bits | other.after)
         if group.shape is not None:
             reads = [source(a) for a in value.args if source(a).kind != "const"]
             for read in (*reads, value) if value.kind == "map" else reads:
@@ -159,38 +146,47 @@ class _Fusion:
                     self._readers.setdefault((read, group.shape), []).append(group.number)
 
     def _wait(self, group: _Group, bits: int) -> None:
-        if bits | group.after != group.after:
-            group.after |= bits
-            self._waited_for |= bits
-            if self._waited_for & group.bit:
-                for other in self.groups.values():
-                    if other.after & group.bit:
-                        other.after |= group.after
+        """A group waits for others, and so does every group that waits for it."""
+        told = [group]
+        while told:
+            one = told.pop()
+            if bits | one.after != one.after:
+                one.after |= bits
+                told += one.waiting
 
     def _merge(self, into: _Group, other: _Group) -> None:
-        """Merge two loops over the same elements, if neither waits for the other through a third."""
+        """Merge two loops over the same elements, if neither waits for the other through a third.
+
+        It does so if a third that it waits for directly waits for the other: only those have to be looked at.
+        """
         if len(into.members) + len(other.members) > STEPS_PER_LOOP:
             return
-        both = into.bit | other.bit
-        if into.behind & other.bit or other.behind & into.bit:
+        both = into.bits | other.bits
+        if into.behind & other.bits or other.behind & into.bits:
             return
-        between = (into.after | other.after) & ~both
-        if any(self.groups[number].after & both for number in _numbers(between)):
+        direct = (into.direct | other.direct) - {into, other}
+        if any(third.after & both for third in direct):
             return
+        for third in other.direct:
+            third.waiting.discard(other)
+        for third in other.waiting:
+            third.direct.discard(other)
+        into.waiting = (into.waiting | other.waiting) - {into, other}
+        into.direct = direct
+        for third in into.direct:
+            third.waiting.add(into)
+        for third in into.waiting:
+            third.direct.add(into)
         into.members += other.members
-        into.after, into.behind = between, into.behind | other.behind
-        self._waited_for |= into.bit
+        into.bits, into.after, into.behind = both, (into.after | other.after) & ~both, into.behind | other.behind
         del self.groups[other.number]
         for value in other.members:
             self.of[value] = into
         for read in other.reads - into.reads:
             into.reads.add(read)
             self._readers.setdefault((read, other.shape or ()), []).append(into.number)
-        for group in self.groups.values():
-            if group.after & both:
-                group.after = (group.after & ~other.bit) | into.bit | into.after
-            if group.behind & other.bit:
-                group.behind |= into.bit
+        for third in into.waiting:
+            self._wait(third, both | into.after)
 
     def ordered(self) -> list[_Group]:
         """The groups, each after those it waits for."""
