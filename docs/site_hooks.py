@@ -108,6 +108,35 @@ def reference(page: str) -> str:
 # -- the pictures ------------------------------------------------------------------------------------------------------
 
 
+def ten_rows(page: str) -> list[tuple[str, str, str]]:
+    """The first table of the page on benchmarks: what was done, and the times eager and compiled, PyTorch's being 1."""
+    return re.findall(r"^\| (.+?) \| ([\d.]+) \| ([\d.]*) ?\| `[\w-]+` \|$", page, re.MULTILINE)
+
+
+def bars(rows: list[tuple[str, str, str]]) -> str:
+    """A chart of such a table. The line is PyTorch's time; the colours suit light and dark pages."""
+    left, unit, step = 400, 300, 34
+    width, height = left + round(1.7 * unit), step * len(rows) + 40
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="13">',
+        "<style>text{fill:#24292f}@media(prefers-color-scheme:dark){text{fill:#d0d7de}}</style>",
+        f'<line x1="{left + unit}" y1="24" x2="{left + unit}" y2="{height}" stroke="#8c959f" stroke-dasharray="4 3"/>',
+        f'<text x="{left + unit}" y="16" text-anchor="middle">PyTorch</text>',
+    ]
+    for number, (words, *times) in enumerate(rows):
+        y = 30 + step * number
+        parts.append(f'<text x="{left - 8}" y="{y + 17}" text-anchor="end">{words.replace("`", "")}</text>')
+        for place, (time, colour, name) in enumerate(
+            zip(times, ("#4969c8", "#e07b39"), ("eager", "compiled"), strict=True)
+        ):
+            if time:
+                long, top = round(float(time) * unit), y + 12 * place
+                parts.append(f'<rect x="{left}" y="{top}" width="{max(long, 1)}" height="11" fill="{colour}"/>')
+                parts.append(f'<text x="{left + long + 5}" y="{top + 10}" font-size="10">{time} {name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
 def pictures() -> dict[str, str]:
     """The pictures of the pages, by file name, as SVG."""
 
@@ -133,6 +162,7 @@ def pictures() -> dict[str, str]:
     diamond = (y * y).sum()
     names = {"w": w, "b": b, "v": v}
     return {
+        "benchmarks.svg": bars(ten_rows((IMAGES.parent / "benchmarks.md").read_text("utf-8"))),
         "layer.svg": pullback.inspect.graph(layer, names).svg(),
         "diamond.svg": pullback.inspect.graph(diamond, names).svg(),
     }
@@ -156,8 +186,10 @@ def twin(name: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """A page leads to its twin in the other language, from the line below its title."""
+    """A page leads to its twin in the other language, from below its title; wide tables have the whole width."""
     name = page.file.src_uri
+    if name.startswith("operations/"):
+        page.meta["hide"] = ["toc"]  # it has no entries, and the table is wide
     if files.get_file_from_path(twin(name)) is None:
         return markdown
     path = posixpath.relpath(twin(name), posixpath.dirname(name) or ".")

@@ -269,6 +269,19 @@ def test_the_pictures_are_those_that_the_library_draws() -> None:
         assert (DOCS / "images" / name).read_text("utf-8") == svg, f"{name} is stale; run: python docs/site_hooks.py"
 
 
+def test_the_ten_rows_in_words_are_those_of_the_table() -> None:
+    page = (DOCS / "benchmarks.md").read_text("utf-8")
+    measured = {
+        (r, s): x for r, s, x in re.findall(r"^\| (\S+) \| (\w+) \|[^|]*\|[^|]*\| ([\d.]+) \|", page, re.MULTILINE)
+    }
+    keys = re.findall(r"\| `([\w-]+)` \|$", page, re.MULTILINE)
+    told = _hooks().ten_rows(page)
+    assert len(told) == len(keys) == 10
+    for key, (_, eager, compiled) in zip(keys, told, strict=True):
+        assert eager == measured[key, "pullback"]
+        assert compiled == measured.get((key, "compiled"), "")
+
+
 def test_the_reference_has_every_public_name() -> None:
     hooks = _hooks()
     for page, modules in hooks.REFERENCE.items():

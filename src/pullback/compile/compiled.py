@@ -32,6 +32,7 @@ from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, setting_of
 from .trace.tracing import Argument, NotTracedError, refuse_made
 from .trace.whole_calls import OutgrownError, must_freeze
+from .waiting import announced
 
 _MANY = 64
 """The number of signatures from which a warning is given."""
@@ -236,7 +237,8 @@ class Compiled:
 
         entry: Entry | None
         try:
-            entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
+            with announced(_name(self.traced_function)):
+                entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
             self._check(entry, [*tensors, *outside], recorded)
         except FirstUseError as first:
             if not first.computed():

@@ -22,6 +22,7 @@ from .trace.holders import equal, memory
 from .trace.program import Value
 from .trace.stand_in import MISSING, known_of
 from .trace.tracing import NotTracedError, rebuilder, trace
+from .waiting import announced
 
 Array = np.ndarray[Any, Any]
 _OF_RECORDING = frozenset(("is_grad_enabled", "requires_grad", "grad_fn", "is_leaf"))
@@ -212,7 +213,8 @@ class Entry:
                 found = self._backwards.get(key)
                 if found is None:
                     try:
-                        found = self._backwards[key] = self._plan_backward(tensors, *key)
+                        with announced("a backward pass"):
+                            found = self._backwards[key] = self._plan_backward(tensors, *key)
                     except NotTracedError:  # what it reads has changed for good: the trace of all cotangents must do
                         if all(key[1]) and not any(same):
                             raise

@@ -117,9 +117,8 @@ class _Fusion:
         return [self.groups[n] for n in dict.fromkeys(numbers) if n in self.groups]
 
     def _may_join(self, group: _Group, wanted: set[_Group], behind: int) -> bool:
-        if len(group.members) >= STEPS_PER_LOOP or behind & group.bits:
-            return False
-        return not any(other.after & group.bits for other in wanted if other is not group)
+        alone = len(group.members) >= STEPS_PER_LOOP or behind & group.bits
+        return not (alone or any(other.after & group.bits for other in wanted if other is not group))
 
     def _new(self, shape: Shape | None) -> _Group:
         group = self.groups[self._count] = _Group(self._count, shape)
@@ -127,8 +126,7 @@ class _Fusion:
         return group
 
     def _alone(self, value: Value) -> None:
-        group = self._new(None)
-        self._add(group, value, self._wanted(value.args))
+        self._add(self._new(None), value, self._wanted(value.args))
 
     def _add(self, group: _Group, value: Value, wanted: set[_Group]) -> None:
         group.members.append(value)
@@ -159,17 +157,13 @@ class _Fusion:
 
         It does so if a third that it waits for directly waits for the other: only those have to be looked at.
         """
-        if len(into.members) + len(other.members) > STEPS_PER_LOOP:
+        both, direct = into.bits | other.bits, (into.direct | other.direct) - {into, other}
+        apart = into.behind & other.bits or other.behind & into.bits
+        full = len(into.members) + len(other.members) > STEPS_PER_LOOP
+        if apart or full or any(third.after & both for third in direct):
             return
-        both = into.bits | other.bits
-        if into.behind & other.bits or other.behind & into.bits:
-            return
-        direct = (into.direct | other.direct) - {into, other}
-        if any(third.after & both for third in direct):
-            return
-        for third in other.direct:
+        for third in other.direct | other.waiting:
             third.waiting.discard(other)
-        for third in other.waiting:
             third.direct.discard(other)
         into.waiting = (into.waiting | other.waiting) - {into, other}
         into.direct = direct
