@@ -473,3 +473,28 @@ def test_errors_have_the_phrase_of_those_of_torch(torch: ModuleType, code: str, 
     for lib in (pullback, torch):
         with pytest.raises((RuntimeError, TypeError, ValueError), match=phrase):
             eval(f"torch.{code}", {"torch": lib})
+
+
+@pytest.mark.parametrize("n", [2**62, 2**63 - 513, 2**63 - 512, 2**63 - 1])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: pullback.arange(n),
+        lambda n: pullback.arange(0, n, dtype=pullback.float64),
+        lambda n: pullback.linspace(0, 1, n),
+        lambda n: pullback.logspace(0, 1, n),
+        lambda n: pullback.hann_window(n),
+        lambda n: pullback.kaiser_window(n),
+        lambda n: pullback.fft.fftfreq(n),
+        lambda n: pullback.bincount(pullback.tensor([0, n])),
+        lambda n: pullback.tril_indices(n, n),
+        lambda n: pullback.triu_indices(2, n),
+        lambda n: pullback.nn.functional.interpolate(pullback.ones(1, 1, 2), size=n),
+        lambda n: pullback.nn.functional.interpolate(pullback.ones(1, 1, 2), size=n, mode="linear"),
+        lambda n: pullback.nn.functional.adaptive_avg_pool1d(pullback.ones(1, 1, 2), n),
+        lambda n: pullback.nn.functional.adaptive_max_pool1d(pullback.ones(1, 1, 2), n),
+    ],
+)
+def test_a_size_beyond_memory_is_refused_up_to_the_largest_integer(make: Callable[[int], Any], n: int) -> None:
+    with pytest.raises((RuntimeError, ValueError), match=r"too big|Maximum allowed dimension|overflow|memory"):
+        make(n)

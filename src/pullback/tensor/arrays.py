@@ -331,8 +331,20 @@ def full_beside(like: Any, shape: Shape, value: Any, dtype: Any = None) -> Any:
 
 def arange_beside(like: Any, n: int, dtype: Any = None) -> Any:
     """``np.arange(n)``, of int64 by default; of the kind of `like` where that is a payload that is no array."""
-    found = np.arange(n, dtype=dtype)
+    found = counted(n, dtype)
     return found if type(like) is np.ndarray else beside(like, found)
+
+
+def counted(n: int, dtype: Any = None) -> Any:
+    """``np.arange(n)``; ValueError for a size beyond memory, where NumPy's own wraps around to no elements."""
+    need_memory(n)
+    return np.arange(n, dtype=dtype)
+
+
+def need_memory(n: int) -> None:
+    """ValueError for a size that no memory has; NumPy takes some of those near 2**63 for none."""
+    if n > 1 << 62:
+        np.empty(n)  # refused, with NumPy's words for every other such size
 
 
 def eye_beside(like: Any, n: int, m: int | None = None, dtype: Any = None) -> Any:

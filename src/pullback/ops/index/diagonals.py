@@ -13,7 +13,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear, method
 from ...table.samples import A, D, S, V
 from ...tensor import dtypes
-from ...tensor.arrays import wrap_axis, zeros_beside
+from ...tensor.arrays import need_memory, wrap_axis, zeros_beside
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import clone, flatten
@@ -250,6 +250,8 @@ def _triangle(name: str, find: Any, row: int, col: int, offset: int, dtype: Any)
     wanted = np.dtype(np.int64) if dtype is None else dtypes.to_numpy(dtype)
     if wanted.kind not in "iu":
         raise NotImplementedError(errors.message(f"{name}()", expected="a dtype of integers", found=str(dtype)))
+    need_memory(row)
+    need_memory(col)
     return wrap(np.stack(find(row, operator.index(offset), col)).astype(wanted, copy=False))
 
 

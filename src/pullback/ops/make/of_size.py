@@ -20,7 +20,7 @@ from ... import errors
 from ...table.calls import write_out
 from ...table.entry import METHODS, alias
 from ...tensor import dtypes
-from ...tensor.arrays import beside, sizes
+from ...tensor.arrays import beside, counted, sizes
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, chosen, dispatch, overriding
 from ...tensor.protocol import is_payload
@@ -334,10 +334,10 @@ def _check_kind(name: str, dtype: np.dtype[Any], refused: str) -> None:
 def _progression(start: Any, step: Any, count: int, dtype: np.dtype[Any]) -> Any:
     """``start + i * step``, in integers of 64 bits or in float64, depending on the dtype."""
     if dtype.kind in "iu":
-        return (int(start) + int(step) * np.arange(count)).astype(dtype)
+        return (int(start) + int(step) * counted(count)).astype(dtype)
     if (start, step) == (0, 1) and dtype.kind in "fV":
-        return np.arange(count, dtype=dtype)
-    values = np.arange(count, dtype=np.float64)
+        return counted(count, dtype)
+    values = counted(count, np.float64)
     values *= step
     values += start
     return values.astype(dtype, copy=False)
@@ -422,7 +422,7 @@ def _spaced(name: str, start: Any, end: Any, steps: Any, dtype: Any) -> tuple[An
     # as in torch: in the precision of the result, or a higher one for integers and 16-bit dtypes
     precision = np.result_type(np.float64 if found.kind in "iu" else np.float32, dtypes.widened(found))
     half = max(steps // 2, 1)
-    values = np.arange(steps, dtype=dtypes.real_of(precision)).astype(precision, copy=False)
+    values = counted(steps, dtypes.real_of(precision)).astype(precision, copy=False)
     values[half:] = values[half:] - (steps - 1)
     values *= step
     values[:half] += start

@@ -17,7 +17,7 @@ from ...table.entry import composite, constant, linear, special
 from ...table.results import result_type
 from ...table.samples import A, Differs, S, Sample, V, index, nan
 from ...tensor.adding import summed
-from ...tensor.arrays import arange_beside, beside
+from ...tensor.arrays import arange_beside, beside, need_memory
 from ...tensor.protocol import on_arrays
 from ...tensor.tensor import Tensor, wrap
 from ..shape.reshape import contiguous, reshape
@@ -400,6 +400,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
         raise RuntimeError(
             errors.message("bincount() only supports 1-d non-negative integral inputs", found=errors.describe(input))
         )
+    if type(input) is np.ndarray and input.size:
+        need_memory(int(np.max(input)) + 1)
     if weights is None:
         return np.bincount(input, minlength=minlength)
     if not hasattr(weights, "size"):

@@ -24,7 +24,7 @@ from ...table.calls import on
 from ...table.entry import composite, linear
 from ...table.samples import A, S, Sample
 from ...tensor import dtypes
-from ...tensor.arrays import beside, own_axis, zeros_beside
+from ...tensor.arrays import beside, counted, own_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from ..elementwise.complex import conj
 from ..make.conversion import to
@@ -557,7 +557,7 @@ def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Any:
     tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
     """
     (n,) = sizes_of((n,))
-    numbers = np.arange(n)
+    numbers = counted(n)
     return _frequencies("fftfreq", np.where(numbers < (n + 1) // 2, numbers, numbers - n), n, d, or_default(dtype))
 
 
@@ -565,7 +565,7 @@ def fftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Any:
 def rfftfreq(n: Any, d: Any = 1.0, *, dtype: Any = None) -> Any:
     """The frequencies of the results of `rfft` of length `n`, for samples `d` apart: 0, 1, ... over ``n d``."""
     (n,) = sizes_of((n,))
-    return _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, or_default(dtype))
+    return _frequencies("rfftfreq", counted(n // 2 + 1), n, d, or_default(dtype))
 
 
 def _shifted(input: Tensor, dim: Any, back: bool) -> Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor.arrays import counted
 from ..make.of_size import factory, or_default, sizes_of
 from ..make.random import need_kind
 
@@ -23,7 +24,7 @@ def _window(name: str, length: Any, periodic: bool, dtype: Any, weight: Callable
     (n,) = sizes_of((length,))
     if n <= 1:
         return np.ones(n, found)
-    return weight(np.arange(n) / (n if periodic else n - 1)).astype(found)
+    return weight(counted(n) / (n if periodic else n - 1)).astype(found)
 
 
 def _cosines(*factors: float) -> Callable[[Any], Any]:

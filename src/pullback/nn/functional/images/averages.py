@@ -17,7 +17,7 @@ from ....ops.elementwise.limits import relu
 from ....ops.make.conversion import to
 from ....table.entry import composite
 from ....table.samples import A, S
-from ....tensor.arrays import beside
+from ....tensor.arrays import beside, counted
 from ....tensor.tensor import Tensor, wrap
 from ..arguments import floating, refuse, where_empty
 from ..primitives import resampled
@@ -29,7 +29,7 @@ _Axis = tuple[Taps, Array]  # the sums along an axis, and the number of elements
 
 @functools.lru_cache(256)
 def _sliding(n: int, kernel: int, stride: int, padding: int, count: int, include: bool) -> _Axis:
-    start = np.arange(count) * stride - padding
+    start = counted(count) * stride - padding
     end = np.minimum(start + kernel, n + padding)
     inside, before = np.maximum(start, 0), np.minimum(end, n)
     return runs(n, start, end, evenly=True), end - start if include else before - inside

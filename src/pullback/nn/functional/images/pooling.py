@@ -17,7 +17,7 @@ from ....table.calls import on
 from ....table.entry import special, titled
 from ....table.operands import somewhere
 from ....table.samples import A, Differs, S, V, inf, nan
-from ....tensor.arrays import beside, empty_beside
+from ....tensor.arrays import beside, counted, empty_beside
 from ....tensor.protocol import on_arrays
 from ....tensor.tensor import Tensor
 from ..arguments import floating, integers, ranks, refuse, tensors
@@ -84,7 +84,7 @@ def targets(name: str, input: Tensor, output_size: Any, space: int) -> Ints:
 
 def adaptive(n: int, m: int) -> tuple[Array, Array]:
     """The starts ``floor(i n / m)`` and the ends ``ceil((i + 1) n / m)`` of m windows that cover n elements."""
-    i = np.arange(m)
+    i = counted(m)
     return i * n // max(m, 1), -((i + 1) * n // -max(m, 1))
 
 

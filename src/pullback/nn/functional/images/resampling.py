@@ -21,6 +21,7 @@ from ....kernels.taps import Taps, of_rows, picked
 from ....table.entry import alias, composite, titled
 from ....table.operands import need_numbers
 from ....table.samples import A, S
+from ....tensor.arrays import counted
 from ....tensor.tensor import Tensor
 from ..arguments import floating, refuse, tensors
 from ..primitives import resampled
@@ -46,7 +47,7 @@ def _scale(n: int, m: int, corners: bool, factor: float | None) -> float:
 def _nearest(n: int, m: int, exact: bool, factor: float | None) -> Taps:
     # in single precision, as in torch, whatever the dtype: otherwise some places would round to a neighbour
     scale = np.float32(_scale(n, m, False, factor) if factor is not None else np.float32(n) / np.float32(m))
-    place = (np.arange(m, dtype=np.float32) + np.float32(0.5 if exact else 0.0)) * scale
+    place = (counted(m, np.float32) + np.float32(0.5 if exact else 0.0)) * scale
     found = np.floor(place).astype(np.int64)
     return picked(n, np.minimum(found, n - 1))
 
@@ -55,7 +56,7 @@ def _lines(n: int, m: int, corners: bool, factor: float | None) -> Taps:
     if m == n:  # whichever factor led to it
         return picked(n, np.arange(n))
     scale = _scale(n, m, corners, factor)
-    place = np.arange(m) * scale if corners else np.maximum((np.arange(m) + 0.5) * scale - 0.5, 0)
+    place = counted(m) * scale if corners else np.maximum((counted(m) + 0.5) * scale - 0.5, 0)
     low = np.minimum(np.floor(place), n - 1).astype(np.int64)
     part = np.clip(place - low, 0, 1)
     return of_rows(m, n, np.stack([low, np.minimum(low + 1, n - 1)], 1), np.stack([1 - part, part], 1))
@@ -79,7 +80,7 @@ def cubic_weights(t: Any) -> list[Any]:
 
 def _cubics(n: int, m: int, corners: bool, factor: float | None) -> Taps:
     scale = _scale(n, m, corners, factor)
-    place = np.arange(m) * scale if corners else (np.arange(m) + 0.5) * scale - 0.5
+    place = counted(m) * scale if corners else (counted(m) + 0.5) * scale - 0.5
     low = np.minimum(np.floor(place), n - 1).astype(np.int64)
     part = np.clip(place - low, 0, 1)
     columns = np.clip(low[:, None] + np.arange(-1, 3), 0, n - 1)
@@ -113,7 +114,7 @@ def _smoothed(n: int, m: int, mode: str, corners: bool, factor: float | None) ->
     scale = _scale(n, m, corners, factor)
     shape, radius = _SMOOTHING[mode]
     wide = max(scale, 1.0)
-    center = (np.arange(m) + 0.5) * scale  # even with the corners aligned, as in torch
+    center = (counted(m) + 0.5) * scale  # even with the corners aligned, as in torch
     start = np.maximum(np.trunc(center - radius * wide + 0.5), 0).astype(np.int64)
     end = np.minimum(np.trunc(center + radius * wide + 0.5), n).astype(np.int64)
     columns = start[:, None] + np.arange(max(int(np.max(end - start)), 1))
