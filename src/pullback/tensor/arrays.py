@@ -331,8 +331,7 @@ def full_beside(like: Any, shape: Shape, value: Any, dtype: Any = None) -> Any:
 
 def arange_beside(like: Any, n: int, dtype: Any = None) -> Any:
     """``np.arange(n)``, of int64 by default; of the kind of `like` where that is a payload that is no array."""
-    found = counted(n, dtype)
-    return found if type(like) is np.ndarray else beside(like, found)
+    return beside(like, counted(n, dtype))
 
 
 def counted(n: int, dtype: Any = None) -> Any:
