@@ -5,6 +5,7 @@
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -91,3 +92,12 @@ def test_so_it_does_on_four_ranks_under_mpiexec(how: str) -> None:
     ended = launch(4, "stuck", how)
     assert ended.status != 0, ended.out
     assert re.search(r"rank \d .*stuck.py:\d+", ended.out), ended.out
+
+
+def test_what_ranks_print_stays_in_lines(tmp_path: Path) -> None:
+    """`print` writes its arguments one by one, and the launcher would put those of several ranks in one line."""
+    program = "import sys, pullback.distributed as d; d.init_process_group(); out = sys.stdout\n"
+    program += "print('through', out.write_through, 'lines', out.line_buffering)"
+    (tmp_path / "says.py").write_text(program)
+    ended = launch(2, str(tmp_path / "says"), by=(sys.executable, "-m", "pullback", "run", "-n", "2"))
+    assert sorted(ended.out.splitlines()) == [f"[{rank}] through False lines True" for rank in range(2)]

@@ -7,6 +7,7 @@ with a limit: a rank that waits longer says what it and the others wait for, and
 from __future__ import annotations
 
 import atexit
+import io
 import os
 import sys
 import time
@@ -285,6 +286,10 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
     Group(world, comm.Dup() if comm is not None else None, range(world.size))
     WORLD.append(world)
     if comm is not None:
+        if os.environ.get("PULLBACK_BOARD") and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(
+                line_buffering=True, write_through=False
+            )  # the launcher puts a name before each write
         _guard(world)
 
 
