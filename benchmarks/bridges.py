@@ -194,6 +194,8 @@ def _gradients(operators: Any, np_: Any) -> Sides:
         "three layers of 10 units": lambda: of_layers(weights),
         "a Weibull likelihood with its value, 10 data": lambda: np.append(*reversed(of_weibull(p))),
         "Hessian of Rosenbrock's function": lambda: second(x),
+        "three layers of 10 units, forward mode": lambda: operators.make_jvp(layers)(weights)(weights)[1],
+        "60 operations on a number, forward mode": lambda: operators.make_jvp(many)(1.0)(1.0)[1],
     }
 
 

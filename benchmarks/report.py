@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import importlib
 import importlib.metadata
 import itertools
 import os
@@ -165,11 +166,10 @@ def openblas_kernel() -> str:
 
 
 def _version(package: str) -> str:
-    """The installed version, or a note that the package runs from its source."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return "from source"
+    """The installed version; of this package the one that runs, whatever an older installation of its source notes."""
+    return (
+        importlib.import_module(package).__version__ if package == "pullback" else importlib.metadata.version(package)
+    )
 
 
 def _cpu() -> str:
