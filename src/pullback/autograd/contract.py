@@ -33,7 +33,7 @@ class Contract:
 
     def __init__(self, cls: type) -> None:
         self._cls: Any = cls
-        self.methods = _methods(cls)  # those it defines
+        self.methods = methods_of(cls)  # those it defines
         self.separate = "setup_context" in self.methods
         self.signature = inspect.signature(cls.forward)  # type: ignore[attr-defined]
         names = list(self.signature.parameters)
@@ -111,7 +111,7 @@ def missing(name: str, said: str) -> Any:
     return method
 
 
-def _methods(cls: type) -> dict[str, Any]:
+def methods_of(cls: type) -> dict[str, Any]:
     """A class's methods as they are called, inherited ones included, without the placeholders of the base."""
     found = {}
     for name in STATIC:
@@ -163,7 +163,7 @@ def _line(name: str, fn: Any, first: str | None) -> str:
 def _first(cls: type, name: str) -> str | None:
     """The conventional name of the first parameter of a method."""
     if name == "forward":
-        return None if "setup_context" in _methods(cls) else "ctx"
+        return None if "setup_context" in methods_of(cls) else "ctx"
     return {"vmap": "info"}.get(name, "ctx")
 
 
@@ -187,7 +187,7 @@ def check(cls: type) -> None:
                 "its gradient:\n"
                 f"    @staticmethod\n    def forward(ctx, x, {alpha}):\n        ctx.{alpha} = {alpha}"
             )
-    methods = _methods(cls)
+    methods = methods_of(cls)
     if "forward" not in methods:
         raise TypeError(
             f"{cls.__name__} has no forward.\n  What to do: add\n    @staticmethod\n    def forward(ctx, x):\n"
@@ -208,7 +208,7 @@ def check(cls: type) -> None:
 def adopt_vjp(cls: type) -> None:
     """Make a class's `vjp` its `backward`: they are two names of one method. TypeError if it has both."""
     if "backward" in cls.__dict__:
-        found = _methods(cls)
+        found = methods_of(cls)
         raise TypeError(
             f"{cls.__name__} has both backward ({place(found['backward'])}) and vjp ({place(found['vjp'])}), but "
             "these are two names of one method.\n"
@@ -237,7 +237,7 @@ def _takes_ctx_after_cls(cls: type, name: str, method: Any) -> bool:
     if not isinstance(method, classmethod) or next(iter(inspect.signature(method.__func__).parameters)) == "ctx":
         return False
     most = _positional(method.__get__(None, cls), 0)[1]
-    return most is None or most >= (1 if name == "forward" and "setup_context" in _methods(cls) else 2)
+    return most is None or most >= (1 if name == "forward" and "setup_context" in methods_of(cls) else 2)
 
 
 def _check_static(cls: type, name: str, method: Any) -> None:

@@ -12,6 +12,8 @@ user's methods.
 from __future__ import annotations
 
 import functools
+import sys
+import types
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, overload
@@ -21,7 +23,7 @@ from ..tensor.modes import LEVELS, lowered, thread, within
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.tensor import Edge, Lifted, Tensor
 from .context import ClearingNode, FunctionNode
-from .contract import MISSING, Contract, adopt_vjp, box_gradients, check, missing
+from .contract import MISSING, Contract, adopt_vjp, box_gradients, check, methods_of, missing
 from .node import Node, begin, leaf_edge
 from .outputs import attach, is_among, keep, outside
 from .structure import Door, Nesting, changed, holds_tensors
@@ -123,7 +125,7 @@ class Function:
             adopt_vjp(cls)
         if cls.boxed_grads_call:
             box_gradients(cls)
-        if not abstract:
+        if not (abstract or _comes_later(cls)):
             check(cls)
             cls._contract = Contract(cls)
             base = ClearingNode if cls.clear_saved_tensors_on_access else FunctionNode
@@ -301,6 +303,16 @@ def _edges_at(level: Any, edges: Sequence[Edge | None], inputs: Sequence[Any]) -
         return edges
     of_level = [isinstance(t, Lifted) and t._data.level is level for t in inputs]
     return [edge if kept else None for edge, kept in zip(edges, of_level, strict=True)]
+
+
+def _comes_later(cls: type) -> bool:
+    """Whether a class gets its attributes later, with what is made of them here: cloudpickle makes it empty first."""
+    if "forward" in methods_of(cls):
+        return False
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_name == "__init_subclass__":
+        frame = frame.f_back
+    return frame.f_code is types.new_class.__code__
 
 
 def _use_apply(cls: type) -> TypeError:

@@ -63,8 +63,9 @@ class _Ruled(Function, abstract=True):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        node: Any = cls._node_class
-        node.kept = None
+        node: Any = cls.__dict__.get("_node_class")  # none in a class that gets its attributes later
+        if node is not None:
+            node.kept = None
 
 
 class _Custom:
