@@ -298,6 +298,8 @@ def move(how: Move, *tensors: Tensor) -> Any:
             levels = _transforms(how, tensors)
     tracked = thread.modes.grad_enabled and any(map(is_tracked, tensors))
     own = tracked
+    if thread.modes.units:
+        _refuse_units(how, thread.modes.units)
     if how.talks:
         tracked = compare(how.group, how.name, _signature(how, tensors, levels), tracked) and thread.modes.grad_enabled
     if not tracked and not levels:  # there is nothing to record, and nobody else to ask
@@ -320,19 +322,23 @@ def _transforms(how: Move, tensors: Sequence[Tensor]) -> list[str]:
     found: list[str] = []
     while (level := highest(tensors)) is not None and level.number:
         found.append(level.title)
-        units = getattr(level, "units", ())
-        if how.talks and how.takes != REPLICATED and how.group.size > 1 and any(placement(u) == VARYING for u in units):
-            raise RuntimeError(
-                errors.message(
-                    f"{how.name} in a Jacobian or a Hessian of varying tensors: every rank has its own unit vectors, "
-                    "and the results would be sums over the ranks",
-                    do="jacrev of a replicated result, or jacfwd by a replicated argument; for the part of one rank, "
-                    "jvp or vjp with a unit vector on that rank and zeros on the others",
-                )
-            )
+        _refuse_units(how, getattr(level, "units", ()))
         held = [t._data.inside if isinstance(t, Lifted) and t._data.level is level else t for t in tensors]
         tensors = [t for t in held if t is not None]
     return found
+
+
+def _refuse_units(how: Move, units: Sequence[Tensor]) -> None:
+    """Refuse to send the unit vectors of a Jacobian, or what was computed from them, if each rank has its own."""
+    if how.talks and how.takes != REPLICATED and how.group.size > 1 and any(placement(u) == VARYING for u in units):
+        raise RuntimeError(
+            errors.message(
+                f"{how.name} in a Jacobian or a Hessian of varying tensors: every rank has its own unit vectors, "
+                "and the results would be sums over the ranks",
+                do="jacrev of a replicated result, or jacfwd by a replicated argument; for the part of one rank, "
+                "jvp or vjp with a unit vector on that rank and zeros on the others",
+            )
+        )
 
 
 def _misplaced(how: Move, found: str) -> RuntimeError:

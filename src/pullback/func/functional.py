@@ -16,7 +16,7 @@ from ..autograd.api import grad
 from ..autograd.grad_mode import enable_grad
 from ..tensor.modes import restoring
 from ..tensor.tensor import Lifted, Tensor, wrap
-from .jacobian import jacfwd
+from .jacobian import jacfwd, one_by_one
 from .reverse import grad as func_grad
 from .vectorize import vmap
 
@@ -301,7 +301,7 @@ def _rows(
             if vectorize and n:
                 found = vmap(row)(basis)
             else:
-                each = [row(basis[k]) for k in range(n)]
+                each = one_by_one(row, [basis])
                 found = (
                     [np.stack(c) for c in zip(*each, strict=True)]
                     if n

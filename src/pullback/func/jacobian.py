@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import errors
-from ..tensor.modes import restoring, thread
+from ..tensor.modes import restoring, thread, within
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .forward import jvp
 from .reverse import vjp
 from .trees import Argnums, numbers
 from .vectorize import vmap
+
+R = TypeVar("R")
 
 
 def _basis(like: Sequence[Tensor]) -> list[Tensor]:
@@ -25,6 +27,15 @@ def _basis(like: Sequence[Tensor]) -> list[Tensor]:
     found = np.split(rows, np.cumsum(sizes)[:-1], axis=1)
     units = [f.astype(t._data.dtype).reshape((len(rows), *t._data.shape)) for f, t in zip(found, like, strict=True)]
     return [wrap(t._data.from_shape(u) if isinstance(t, Lifted) else u) for u, t in zip(units, like, strict=True)]
+
+
+def one_by_one(row: Callable[..., R], units: Sequence[Tensor]) -> list[R]:
+    """What a function makes of each unit vector, given those of all tensors as a batch for each."""
+
+    def each() -> list[R]:
+        return [row(*unit) for unit in zip(*units, strict=True)]
+
+    return within(thread.modes, {"units": tuple(units)}, each)
 
 
 def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[Tensor]]) -> Any:
@@ -82,16 +93,18 @@ def jacrev(
         out, pull, *aux = vjp(of_chosen, *primals, has_aux=has_aux)
         outputs, inputs = list(leaves(out)), list(leaves(primals))
 
-        def rows(*cotangents: Any) -> Any:
-            if chunk_size != 1:
-                thread.modes.levels[-1].units = units
+        def row(*cotangents: Any) -> Any:
             return tuple(leaves(pull(rebuild(out, iter(cotangents)))))
 
-        found: Any
+        def rows(*cotangents: Any) -> Any:
+            thread.modes.levels[-1].units = units
+            return row(*cotangents)
+
+        units, found = _basis(outputs), None
         if chunk_size == 1:  # without vmap(), so that a backward may do things that vmap() does not support
-            found = [np.stack(r) for r in zip(*(rows(*c) for c in zip(*_basis(outputs), strict=True)), strict=True)]
+            found = [np.stack(r) for r in zip(*one_by_one(row, units), strict=True)]
         else:
-            found = vmap(rows, chunk_size=chunk_size)(*(units := _basis(outputs)))
+            found = vmap(rows, chunk_size=chunk_size)(*units)
         ends = np.cumsum([o.numel() for o in outputs])
         blocks = [
             [

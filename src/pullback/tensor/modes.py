@@ -29,7 +29,8 @@ class Modes:
     and tells_tensors: functions called with each node and tensor. watcher: runs the nodes of a backward pass, in
     anomaly mode: ``watcher(node, g, run)`` returns ``run()``; else None. running: the node whose backward runs, while
     there is a watcher; running_pass: the backward pass that runs it. functions: the modes that see each operation,
-    innermost last. unseen: while calls are watched, what runs the library's own code unwatched; else None.
+    innermost last. unseen: while calls are watched, what runs the library's own code unwatched; else None. units: the
+    unit vectors of a Jacobian, while passes compute its rows one by one.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Modes:
         "running_pass",
         "tells_nodes",
         "tells_tensors",
+        "units",
         "unseen",
         "watch",
         "watcher",
@@ -78,6 +80,7 @@ class Modes:
         self.tells_nodes: tuple[Any, ...] = ()
         self.tells_tensors: tuple[Any, ...] = ()
         self.unseen: Callable[..., Any] | None = None
+        self.units: tuple[Any, ...] = ()
         self.watcher: Any = None
         self.check_nan = True  # in anomaly mode: tensors and gradients are checked for NaN
         self.check_inf = False  # ... and gradients for infinity
@@ -88,7 +91,7 @@ class Modes:
 # The modes that the library sets for a part of its own work.
 _OWN = (
     "grad_enabled", "grad_asked", "inference", "forward_enabled", "written", "overrides", "functions", "needed",
-    "unseen", "watch", "pack_hooks", "running", "running_pass",
+    "unseen", "watch", "pack_hooks", "running", "running_pass", "units",
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The collectives under transforms, against the same on one process, whose argument has those of all ranks in rows."""
 
+import functools
 import sys
 
 import numpy as np
@@ -159,9 +160,12 @@ def check(name, on_ranks, on_one):
     if SIZE > 1:
         refused("Jacobian or a Hessian of varying", lambda: jacfwd(f)(x))
         refused("Jacobian or a Hessian of varying", lambda: hessian(loss)(x))
-    if name in REPLICATED and not DTYPE.is_complex:
-        found, expected = jacrev(f)(x), jacrev(whole)(X)
-        close(f"{name}: jacrev", found, expected.movedim(-2, 0)[RANK])
+    rows = jacrev(f), jacrev(f, chunk_size=1), functools.partial(pullback.autograd.functional.jacobian, f)
+    for number, jacobian in enumerate(rows[: 2 if f(x).is_complex() else 3]):
+        if name in REPLICATED and not DTYPE.is_complex:
+            close(f"{name}: jacobian {number}", jacobian(x), jacrev(whole)(X).movedim(-2, 0)[RANK])
+        elif name not in REPLICATED and SIZE > 1:
+            refused("Jacobian or a Hessian of varying", lambda: jacobian(x))  # noqa: B023
     try:
         pullback.compile(f)(x)
     except TraceError as error:
