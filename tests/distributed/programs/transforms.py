@@ -160,8 +160,8 @@ def check(name, on_ranks, on_one):
     if SIZE > 1:
         refused("Jacobian or a Hessian of varying", lambda: jacfwd(f)(x))
         refused("Jacobian or a Hessian of varying", lambda: hessian(loss)(x))
-    rows = jacrev(f), jacrev(f, chunk_size=1), functools.partial(pullback.autograd.functional.jacobian, f)
-    for number, jacobian in enumerate(rows[: 2 if f(x).is_complex() else 3]):
+    ways = jacrev(f), jacrev(f, chunk_size=1), functools.partial(pullback.autograd.functional.jacobian, f)
+    for number, jacobian in enumerate(ways[: 2 if f(x).is_complex() else 3]):
         if name in REPLICATED and not DTYPE.is_complex:
             close(f"{name}: jacobian {number}", jacobian(x), jacrev(whole)(X).movedim(-2, 0)[RANK])
         elif name not in REPLICATED and SIZE > 1:
