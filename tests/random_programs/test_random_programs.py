@@ -178,6 +178,7 @@ def test_what_differs_on_purpose_is_left_out_for_a_reason() -> None:
     assert deliberate.of(Step("{0}.add_({1})", ("y", "row")), machine) == left_out["{0}.add_({1})"]
 
 
+@pytest.mark.torch  # which is asked for evidence
 def test_a_difference_that_is_meant_is_known_and_another_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
     start = written("a = lib.tensor([1.0, 2.0], requires_grad=True); b = lib.tensor([1.0, 3.0])")
     adds, multiplies = Step("{0} + {1}", ("b", "a"), "c"), Step("{0} * {1}", ("b", "a"), "c")

@@ -268,12 +268,8 @@ class Jvp(Forward):
                     return None
                 if p is not args[i] and (t := args[i]._data.tangent) is not None and op.differentiable >> i & 1:
                     if not _bare(t, recorded):
-                        if not (rule.takes_batches and isinstance(t._data, LevelPayload)) or (
-                            recorded and t._requires_grad
-                        ):
-                            return None
-                        whole = t._data.stacked
-                        if whole is None or not _bare(whole, recorded) or batch not in (None, t._data.level):
+                        whole = _stacked(t, recorded) if rule.takes_batches else None
+                        if whole is None or batch not in (None, t._data.level):
                             return None
                         batch, t = t._data.level, among(whole, out._data.ndim)
                     along[i] = t._data
@@ -370,6 +366,15 @@ _COPIES = ((lambda t: t.clone(), lambda t: t),)
 def _bare(t: Tensor, recorded: bool) -> bool:
     """Whether a tensor is an array, and nothing that is done to it is recorded."""
     return type(t) in PLAIN and type(t._data) is np.ndarray and not (recorded and t._requires_grad)
+
+
+def _stacked(t: Tensor, recorded: bool) -> Tensor | None:
+    """All tangents of a batch as one array, if nothing that is done to one of them is recorded; else None."""
+    data = t._data
+    if not isinstance(data, LevelPayload) or not data.level.open or (recorded and t._requires_grad):
+        return None
+    whole = data.stacked
+    return whole if whole is not None and _bare(whole, recorded) else None
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:
