@@ -298,15 +298,10 @@ def _rows(
             n = o.numel()
             unit = np.eye(n, dtype=o._data.dtype)
             basis = wrap(o._data.from_shape(unit) if isinstance(o, Lifted) else unit).reshape((n, *o._data.shape))
-            if vectorize and n:
-                found = vmap(row)(basis)
+            if not n:
+                found = [t.new_zeros((0, *t.shape)) for t in leaves]
             else:
-                each = one_by_one(row, [basis])
-                found = (
-                    [np.stack(c) for c in zip(*each, strict=True)]
-                    if n
-                    else [t.new_zeros((0, *t.shape)) for t in leaves]
-                )
+                found = vmap(row)(basis) if vectorize else one_by_one(row, [basis])
             blocks.append([f.reshape((*o._data.shape, *t._data.shape)) for f, t in zip(found, leaves, strict=True)])
     return blocks, several
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +17,6 @@ from .reverse import vjp
 from .trees import Argnums, numbers
 from .vectorize import vmap
 
-R = TypeVar("R")
-
 
 def _basis(like: Sequence[Tensor]) -> list[Tensor]:
     """The n unit vectors for tensors with n elements in total, as one batch for each tensor."""
@@ -29,13 +27,10 @@ def _basis(like: Sequence[Tensor]) -> list[Tensor]:
     return [wrap(t._data.from_shape(u) if isinstance(t, Lifted) else u) for u, t in zip(units, like, strict=True)]
 
 
-def one_by_one(row: Callable[..., R], units: Sequence[Tensor]) -> list[R]:
-    """What a function makes of each unit vector, given those of all tensors as a batch for each."""
-
-    def each() -> list[R]:
-        return [row(*unit) for unit in zip(*units, strict=True)]
-
-    return within(thread.modes, {"units": tuple(units)}, each)
+def one_by_one(row: Callable[..., Any], units: Sequence[Tensor]) -> list[Any]:
+    """What `row` makes of each unit vector, stacked. units: those of each tensor, as one batch."""
+    found = within(thread.modes, {"units": units}, lambda: [row(*unit) for unit in zip(*units, strict=True)])
+    return [np.stack(each) for each in zip(*found, strict=True)]
 
 
 def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[Tensor]]) -> Any:
@@ -100,11 +95,9 @@ def jacrev(
             thread.modes.levels[-1].units = units
             return row(*cotangents)
 
-        units, found = _basis(outputs), None
-        if chunk_size == 1:  # without vmap(), so that a backward may do things that vmap() does not support
-            found = [np.stack(r) for r in zip(*one_by_one(row, units), strict=True)]
-        else:
-            found = vmap(rows, chunk_size=chunk_size)(*units)
+        units = _basis(outputs)
+        # without vmap(), a backward may do things that vmap() does not support
+        found = one_by_one(row, units) if chunk_size == 1 else vmap(rows, chunk_size=chunk_size)(*units)
         ends = np.cumsum([o.numel() for o in outputs])
         blocks = [
             [

@@ -229,10 +229,8 @@ class Jvp(Forward):
                 for a in args
             ]
         )
-        if kwargs:
-            out = tied(op, primals, {k: mapped(self.primal, v) for k, v in kwargs.items()})
-        else:
-            out = tied(op, primals, kwargs)
+        named = {k: mapped(self.primal, v) for k, v in kwargs.items()} if kwargs else kwargs
+        out = tied(op, primals, named)
         try:
             if (tangent := self._of_arrays(op, args, primals, kwargs, out)) is not None:
                 return Dual(self, out, tangent)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from .. import errors
@@ -80,7 +80,7 @@ class Modes:
         self.tells_nodes: tuple[Any, ...] = ()
         self.tells_tensors: tuple[Any, ...] = ()
         self.unseen: Callable[..., Any] | None = None
-        self.units: tuple[Any, ...] = ()
+        self.units: Sequence[Any] = ()
         self.watcher: Any = None
         self.check_nan = True  # in anomaly mode: tensors and gradients are checked for NaN
         self.check_inf = False  # ... and gradients for infinity

@@ -44,20 +44,18 @@ def leaves(tree: Any) -> Iterator[Any]:
     >>> list(leaves({"a": 1, "b": [2, (3,)]}))
     [1, 2, 3]
     """
-    if not issubclass(type(tree), CONTAINERS):  # a value is not asked for its class, it may answer as it likes
-        return iter((tree,))
-    found: list[Any] = []
-    _gather(tree, found)
-    return iter(found)
+    # a value is not asked for its class, it may answer as it likes
+    return iter(_gather(tree, []) if issubclass(type(tree), CONTAINERS) else (tree,))
 
 
-def _gather(tree: Any, found: list[Any]) -> None:
-    """Append the leaves of a container."""
+def _gather(tree: Any, found: list[Any]) -> list[Any]:
+    """A list, with the leaves of a container appended."""
     for value in tree.values() if issubclass(type(tree), dict) else tree:
         if issubclass(type(value), CONTAINERS):
             _gather(value, found)
         else:
             found.append(value)
+    return found
 
 
 def rebuild(tree: Any, flat: Iterator[Any]) -> Any:
