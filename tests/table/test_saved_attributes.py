@@ -46,7 +46,7 @@ DIFFERENT = set(
     nn.functional.max_pool3d.ceil_mode nn.functional.max_pool3d.kernel_size nn.functional.max_pool3d.self
     nn.functional.max_pool3d.stride nn.functional.nll_loss.self nn.functional.nll_loss.total_weight
     nn.functional.normalize.other nn.functional.prelu.weight nn.functional.scaled_dot_product_attention.mat2_sym_strides
-    nn.functional.scaled_dot_product_attention.self_sym_strides outer.other put.source real.dim real.self_sym_sizes
+    nn.functional.scaled_dot_product_attention.self_sym_strides put.source real.dim real.self_sym_sizes
     scatter_reduce.result scatter_reduce.self scatter_reduce.src select_scatter.dim select_scatter.index
     slice_scatter.dim slice_scatter.end slice_scatter.start slice_scatter.step slogdet.LU slogdet.pivots
     special.i0e.result special.i1.result special.i1e.result special.log_ndtr.result std.correction std_mean.correction
