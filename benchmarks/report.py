@@ -166,10 +166,13 @@ def openblas_kernel() -> str:
 
 
 def _version(package: str) -> str:
-    """The installed version; of this package the one that runs, whatever an older installation of its source notes."""
-    return (
-        importlib.import_module(package).__version__ if package == "pullback" else importlib.metadata.version(package)
-    )
+    """The version of this package that runs; the installed one of another; for a side that is no package, a note."""
+    if package == "pullback":
+        return str(importlib.import_module(package).__version__)
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "from source"
 
 
 def _cpu() -> str:

@@ -97,7 +97,7 @@ def read_older(file: Any, name: str, length: int, on_cpu: bool) -> Any:
     for key in _of_type(_Machine(_no_storage, name, on_cpu).run(part), list):
         size, (count,) = survey.sizes[_of_type(key, str)], struct.unpack("<q", part.read(8))
         if not 0 <= count * size <= part.left():
-            raise ValueError(f"storage {key!r} of {count} elements, of which {part.left()} bytes are left")
+            raise ValueError(f"storage {key!r} of {count} elements, where {part.left()} bytes are left")
         storages[key] = part.read(count * size)
     end = file.tell()
     file.seek(start)

@@ -213,6 +213,12 @@ def test_a_row_that_was_not_timed_says_why(capsys: pytest.CaptureFixture[str]) -
     assert why in capsys.readouterr().out.splitlines()
 
 
+def test_the_machine_is_told_with_the_versions_that_run() -> None:
+    told = report.machine(["pullback", "numpy", "compiled"])  # the last is a side, and no package
+    assert (told["pullback"], told["numpy"]) == (pullback.__version__, np.__version__)
+    assert told["compiled"] == "from source"
+
+
 def test_the_table_in_markdown() -> None:
     lines = report.markdown(RESULTS[:1], {"CPU": "an abacus", "cores": 1}).splitlines()
     assert lines == [

@@ -66,7 +66,7 @@ def test_a_rule_on_arrays_does_what_it_does_on_tensors(name: str, monkeypatch: p
             for batched in (False, True):
                 on_arrays = _pushed(name, made, along, batched)
                 with monkeypatch.context() as patch:
-                    patch.setattr(dual, "on_arrays", lambda op: None)
+                    patch.setattr(dual, "array_rule", lambda op: None)
                     on_tensors = _pushed(name, made, along, batched)
                 if isinstance(on_tensors, str):
                     assert on_arrays == on_tensors
@@ -125,14 +125,14 @@ def test_tangents_that_are_recorded_stay_so(fn: Any) -> None:
 def test_it_runs_on_arrays(batched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ways that are compared above are two."""
     ran: list[str] = []
-    real = dual.on_arrays
+    real = dual.array_rule
 
     def noted(op: Any) -> Any:
         rule = real(op)
         ran.append(op.name)
         return rule
 
-    monkeypatch.setattr(dual, "on_arrays", noted)
+    monkeypatch.setattr(dual, "array_rule", noted)
     monkeypatch.setattr(dual.Jvp, "_tangents", None)  # what runs otherwise
     x, t = pullback.ones(3), pullback.ones(2, 3) if batched else pullback.ones(3)
     push = lambda v: jvp(lambda x: pullback.tanh(x * x) + 2 * x, (x,), (v,))[1]  # noqa: E731

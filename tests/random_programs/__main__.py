@@ -5,7 +5,7 @@ on where it stopped the last time. `--kinds` says which: ``eager`` programs are 
 ``c`` ones, compiled, with themselves as they are written. The counts are summed in a file, `--counts FILE`. `--show
 KIND NUMBER` prints one program. `--again` runs those once more that differed before, and counts them by what they come
 to now. The exit status is 0 only if nothing differs but what is meant to (`meant.py`), which is counted at the end;
-`--refusals N` lets N programs pass in which one library refuses what the other does, and no value is another.
+`--refusals N` accepts up to N programs in which only one library raises an error, and no value differs.
 """
 
 from __future__ import annotations

@@ -286,10 +286,9 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
     Group(world, comm.Dup() if comm is not None else None, range(world.size))
     WORLD.append(world)
     if comm is not None:
+        # the launcher puts a name before each write
         if os.environ.get("PULLBACK_BOARD") and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(
-                line_buffering=True, write_through=False
-            )  # the launcher puts a name before each write
+            sys.stdout.reconfigure(line_buffering=True, write_through=False)
         _guard(world)
 
 

@@ -15,10 +15,9 @@ from .. import errors
 from ..autograd.api import grad
 from ..autograd.grad_mode import enable_grad
 from ..tensor.modes import restoring
-from ..tensor.tensor import Lifted, Tensor, wrap
-from .jacobian import jacfwd, one_by_one
+from ..tensor.tensor import Tensor
+from .jacobian import basis, jacfwd, rows_of
 from .reverse import grad as func_grad
-from .vectorize import vmap
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
@@ -295,13 +294,10 @@ def _rows(
                     f"grad can be implicitly created only for real scalar outputs but got {o.dtype}.\n"
                     "  What to do: let the function return pullback.view_as_real(y)."
                 )
-            n = o.numel()
-            unit = np.eye(n, dtype=o._data.dtype)
-            basis = wrap(o._data.from_shape(unit) if isinstance(o, Lifted) else unit).reshape((n, *o._data.shape))
-            if not n:
-                found = [t.new_zeros((0, *t.shape)) for t in leaves]
+            if o.numel():
+                found = rows_of(row, basis([o]), None if vectorize else 1)
             else:
-                found = vmap(row)(basis) if vectorize else one_by_one(row, [basis])
+                found = [t.new_zeros((0, *t.shape)) for t in leaves]
             blocks.append([f.reshape((*o._data.shape, *t._data.shape)) for f, t in zip(found, leaves, strict=True)])
     return blocks, several
 

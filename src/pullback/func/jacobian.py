@@ -18,7 +18,7 @@ from .trees import Argnums, numbers
 from .vectorize import vmap
 
 
-def _basis(like: Sequence[Tensor]) -> list[Tensor]:
+def basis(like: Sequence[Tensor]) -> list[Tensor]:
     """The n unit vectors for tensors with n elements in total, as one batch for each tensor."""
     sizes = [t.numel() for t in like]
     rows = np.eye(sum(sizes))
@@ -27,10 +27,19 @@ def _basis(like: Sequence[Tensor]) -> list[Tensor]:
     return [wrap(t._data.from_shape(u) if isinstance(t, Lifted) else u) for u, t in zip(units, like, strict=True)]
 
 
-def one_by_one(row: Callable[..., Any], units: Sequence[Tensor]) -> list[Any]:
-    """What `row` makes of each unit vector, stacked. units: those of each tensor, as one batch."""
-    found = within(thread.modes, {"units": units}, lambda: [row(*unit) for unit in zip(*units, strict=True)])
-    return [np.stack(each) for each in zip(*found, strict=True)]
+def rows_of(pull: Callable[..., Any], units: Sequence[Tensor], chunk_size: int | None = None) -> list[Any]:
+    """The rows of a Jacobian: what `pull` makes of each unit vector, stacked. units: those of each output, as a batch.
+
+    chunk_size: how many at a time, by `vmap`; 1: one by one without it, so that a backward may do what it does not
+    support.
+    """
+
+    def one_by_one(*units: Tensor) -> list[Any]:
+        found = [pull(*unit) for unit in zip(*units, strict=True)]
+        return [np.stack(each) for each in zip(*found, strict=True)]
+
+    work = one_by_one if chunk_size == 1 else vmap(pull, chunk_size=chunk_size)
+    return list(within(thread.modes, {"units": units}, work, *units))
 
 
 def _nested(out: Any, args: Sequence[Any], argnums: Argnums, blocks: list[list[Tensor]]) -> Any:
@@ -91,13 +100,7 @@ def jacrev(
         def row(*cotangents: Any) -> Any:
             return tuple(leaves(pull(rebuild(out, iter(cotangents)))))
 
-        def rows(*cotangents: Any) -> Any:
-            thread.modes.levels[-1].units = units
-            return row(*cotangents)
-
-        units = _basis(outputs)
-        # without vmap(), a backward may do things that vmap() does not support
-        found = one_by_one(row, units) if chunk_size == 1 else vmap(rows, chunk_size=chunk_size)(*units)
+        found = rows_of(row, basis(outputs), chunk_size)
         ends = np.cumsum([o.numel() for o in outputs])
         blocks = [
             [
@@ -137,7 +140,7 @@ def jacfwd(
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         chosen = numbers(args, argnums, "jacfwd")
         primals = tuple(args[n] for n in chosen)
-        units = _basis(inputs := list(leaves(primals)))
+        units = basis(inputs := list(leaves(primals)))
         seen: dict[str, Any] = {}
 
         def of_chosen(*values: Any) -> Any:

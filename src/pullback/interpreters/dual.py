@@ -26,9 +26,9 @@ from ..tensor.views import Lost
 from .dual_rules import (
     acts_alone,
     among,
+    array_rule,
     by_rule,
     elementwise_tangent,
-    on_arrays,
     replaced,
     shaped,
     tied,
@@ -251,7 +251,7 @@ class Jvp(Forward):
 
         Elementwise rules also take the tangents of a `vmap`, all at once, where it does not vary the primals.
         """
-        rule, modes = on_arrays(op), thread.modes
+        rule, modes = array_rule(op), thread.modes
         if rule is None or kwargs or self.records or ACTIVE.n or not modes.forward_enabled:
             return None
         recorded, batch = modes.grad_enabled, None

@@ -1,6 +1,6 @@
 """The tangent of a result, by the kind of its operation: the rules behind forward mode.
 
-Where nothing is recorded and no other transform is inside, they run on arrays (`on_arrays`), as in a backward pass.
+Where nothing is recorded and no other transform is inside, they run on arrays (`array_rule`), as in a backward pass.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Values = Sequence[Any]
 Along = dict[int, Any]
 
 
-class OnArrays:
+class ArrayRule:
     """The tangent of an operation's result as an array in its own memory, from arrays for tensors.
 
     takes_batches: whether tangents may have one axis more in front, of a batch.
@@ -54,13 +54,13 @@ class OnArrays:
         return copy
 
 
-def on_arrays(op: Op) -> OnArrays | None:
+def array_rule(op: Op) -> ArrayRule | None:
     """The rule of an entry that runs on arrays; None if it needs Tensors."""
-    return None if op.view or op.joins or not op.bits else _on_arrays(op, op.about.jvp)
+    return None if op.view or op.joins or not op.bits else _array_rule(op, op.about.jvp)
 
 
 @functools.cache
-def _on_arrays(op: Op, own: Callable[..., Any] | None) -> OnArrays | None:
+def _array_rule(op: Op, own: Callable[..., Any] | None) -> ArrayRule | None:
     forward = (lambda *values: in_order(op.forward(*values))) if op.contiguous else op.forward
 
     def by_its_own(values: Values, along: Along, out: Any) -> Any:
@@ -88,9 +88,9 @@ def _on_arrays(op: Op, own: Callable[..., Any] | None) -> OnArrays | None:
         return total([forward(*[t if j == i else v for j, v in enumerate(values)]) for i, t in along.items()])
 
     if own is not None:
-        return OnArrays(by_its_own, False)
+        return ArrayRule(by_its_own, False)
     ways = {"elementwise": elementwise, "linear": linear, "bilinear": bilinear}
-    return OnArrays(ways[op.kind], op.kind == "elementwise") if op.kind in ways else None
+    return ArrayRule(ways[op.kind], op.kind == "elementwise") if op.kind in ways else None
 
 
 @functools.cache

@@ -152,9 +152,8 @@ def _unusual(
     kwargs: dict[str, Any],
 ) -> Any:
     """Call `body` with unusual arguments: named, of a transform, of bfloat16, or not Tensors."""
-    if (
-        not (kwargs or NARROW.n) and (*map(type, args),) in op.admitted and not overriding(args)
-    ):  # while a level is open
+    usual = not (kwargs or NARROW.n) and (*map(type, args),) in op.admitted
+    if usual and not overriding(args):  # but for a level that is open
         return call_body(op, body, args, kwargs)
     if op.factors and len(args) > op.places:
         args, numbers = older_form(op.name, op.places, op.factors, args)

@@ -160,8 +160,9 @@ def check(name, on_ranks, on_one):
     if SIZE > 1:
         refused("Jacobian or a Hessian of varying", lambda: jacfwd(f)(x))
         refused("Jacobian or a Hessian of varying", lambda: hessian(loss)(x))
-    ways = jacrev(f), jacrev(f, chunk_size=1), functools.partial(pullback.autograd.functional.jacobian, f)
-    for number, jacobian in enumerate(ways[: 2 if f(x).is_complex() else 3]):
+    functional = functools.partial(pullback.autograd.functional.jacobian, f)
+    ways = jacrev(f), jacrev(f, chunk_size=1), functional, functools.partial(functional, vectorize=True)
+    for number, jacobian in enumerate(ways[: 2 if f(x).is_complex() else 4]):
         if name in REPLICATED and not DTYPE.is_complex:
             close(f"{name}: jacobian {number}", jacobian(x), jacrev(whole)(X).movedim(-2, 0)[RANK])
         elif name not in REPLICATED and SIZE > 1:
