@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,7 +31,11 @@ RESULTS = ROOT / "tests" / "full_results.json"
 WRITTEN = ("tests/full_results.json", "docs/checks.md", "tests/random_programs/counts.json")  # by the steps themselves
 
 ORACLE = "torch==2.13.0"
-OLDEST = {"3.11": "2.0.0", "3.12": "2.0.0", "3.13": "2.1.0"}  # the first NumPy 2 that has a wheel for each Python
+# Each Python that is claimed, with the NumPy that it is tried with: its oldest, and "newest".
+PAIRS: list[tuple[str, str]] = [
+    (python, numpy)
+    for python, numpy in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pullback"]["tried"]
+]
 CLIENTS = ("autograd", "pymanopt", "lifelines", "autograd-gamma", "examples")  # one command each, so that each is noted
 
 
@@ -45,6 +50,11 @@ class Step:
     commands: tuple[str, ...]
     python: str = ""  # a version; "" for the Python that runs this
     packages: tuple[str, ...] = (".[test,dev]", ORACLE)
+
+
+def numpy_package(numpy: str) -> str:
+    """What pip is asked for: a NumPy of a pair, by its version or as the newest of the day."""
+    return "numpy" if numpy == "newest" else f"numpy=={numpy}"
 
 
 STEPS = {
@@ -75,21 +85,20 @@ STEPS = {
     ),
     "release": Step(
         "a release: built, checked, and tried on each Python",
-        ("-m tests.release --dist dist",),
+        ("-m tests.release --dist dist --jobs {jobs}",),
         "",
         (".[test,dev]", "build", "twine", "check-wheel-contents"),
     ),
     "mutations": Step("planted mutations", ("-m tests.mutations --jobs {jobs}",)),
     "interrupts": Step("interrupts", ("-m tests.interrupts --all-kinds",)),
     **{
-        f"{version}-{which}": Step(
-            f"Python {version}, NumPy {numpy or 'newest'}",
+        f"{python}-{'newest' if numpy == 'newest' else 'oldest'}": Step(
+            f"Python {python}, NumPy {numpy}",
             ("-c 'import numpy; print(\"NumPy\", numpy.__version__)'", "-m pytest -q -n {jobs} -m 'not torch'"),
-            version,
-            (".[test]", f"numpy=={numpy}" if numpy else "numpy"),
+            python,
+            (".[test]", numpy_package(numpy)),
         )
-        for version, oldest in OLDEST.items()
-        for which, numpy in (("oldest", oldest), ("newest", ""))
+        for python, numpy in PAIRS
     },
 }
 

@@ -1,8 +1,9 @@
 """What a release is made of, made and tried: `python -m tests.release --dist dist`.
 
 The wheel and the sdist are built from the tree, their metadata and contents are checked, and the tests of `./run test`
-run on the installed wheel, beside the tests of the sdist and far from this tree: with what NumPy alone brings, with
-the extras, and with each C compiler that is here, on each Python that is claimed where an interpreter is at hand.
+run on the installed wheel, beside the tests of the sdist and far from this tree: with what NumPy alone brings, for each
+pair of a Python and a NumPy that pyproject.toml names; with the extras, for each Python and its newest NumPy; and those
+of compiled functions with each C compiler that is here, and with none. A Python that is not here fails the release.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.full import interpreter
+from tests.full import PAIRS, interpreter, numpy_package
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
@@ -32,6 +32,8 @@ SOURCE_FILES = (
 
 # What the tests are written with. The extras of users are left out: a test that needs one says so and is left out too.
 TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
+EXTRAS = "scipy,bfloat16,checkpoint,terminal,plot"
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
 
 
 def run(*command: object, **settings: str) -> None:
@@ -68,33 +70,61 @@ def faults(wheel: Path, sdist: Path, version: str) -> Iterator[str]:
     yield from (f"not in the sdist: {name}" for name in SOURCE_FILES if name not in names)
 
 
-def claimed() -> list[str]:
-    """The versions of Python that the classifiers name."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return [found[1] for line in project["classifiers"] if (found := re.fullmatch(r".*Python :: (3\.\d+)", line))]
+def install(own: Path, *packages: object) -> None:
+    """Install packages in the environment of this Python; no NumPy is built from its source."""
+    words = ("--quiet", "--disable-pip-version-check", "--only-binary", "numpy,scipy")
+    run(own, "-m", "pip", "install", *words, *packages)
 
 
 def fresh(python: str, folder: Path, *packages: object) -> Path:
     """The Python of a new environment with these packages."""
     run(python, "-m", "venv", folder)
     own = folder / "bin" / "python"
-    run(own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages)
+    install(own, *packages)
     return own
 
 
-def tried(own: Path, tests: Path, *words: str, **settings: str) -> None:
+def tried(own: Path, tests: Path, jobs: int, *words: str, **settings: str) -> None:
     """Run tests of the sdist on the package that is installed."""
     environment = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": ""} | settings
-    code = "import pullback; assert 'site-packages' in pullback.__file__, pullback.__file__"
+    code = (
+        "import sys, numpy, pullback; assert 'site-packages' in pullback.__file__, pullback.__file__; "
+        "print('Python', sys.version.split()[0], 'NumPy', numpy.__version__)"
+    )
     print("===", own, *words, settings, flush=True)
-    for command in (["-c", code], ["-m", "pytest", "-q", "-n", "2", *words]):
+    for command in (["-c", code], ["-m", "pytest", "-q", "-n", str(jobs), *words]):
         subprocess.run([own, *command], cwd=tests, env=os.environ | environment, check=True)
+
+
+def tried_everywhere(wheel: Path, sdist: Path, scratch: Path, jobs: int) -> list[str]:
+    """Try the wheel with the tests of the sdist, in fresh environments; what it was tried on."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(scratch, filter="data")
+    (tests,) = scratch.glob("pullback-*")
+    shutil.rmtree(tests / "src")  # so that nothing but the wheel can be imported
+    quick, passed = ("--quick", "--ignore=tests/house", "tests"), []
+    for version, numpy in PAIRS:
+        python = interpreter(version)
+        if python is None:
+            raise SystemExit(f"Python {version} is claimed, and is not here")
+        own = fresh(python, scratch / f"{version}-{numpy}", wheel, numpy_package(numpy), *TOOLS)
+        tried(own, tests, jobs, *quick)
+        passed.append(f"Python {version} with NumPy {numpy}")
+        if numpy == "newest":
+            install(own, f"{wheel}[{EXTRAS}]")
+            tried(own, tests, jobs, *quick)
+            passed[-1] += " and with the extras"
+    for compiler in [*COMPILERS, "no-such-compiler"]:
+        cache = tempfile.mkdtemp(dir=scratch)
+        tried(own, tests, jobs, "-m", "not torch and not jax", "tests/compile", CC=compiler, PULLBACK_CACHE=cache)
+    return passed
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.release", description=(__doc__ or "").partition("\n\n")[0])
     parser.add_argument("--dist", type=Path, default=ROOT / "dist", help="where the two files go (dist)")
+    parser.add_argument("--jobs", type=int, default=2, help="how many processes at once")
     options = parser.parse_args(arguments)
     version = re.findall(r'^__version__ = "(.+)"$', (SOURCE / "pullback" / "__init__.py").read_text("utf-8"), re.M)[0]
     wheel, sdist = built(options.dist.absolute())
@@ -104,27 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(found))
         return 1
     with tempfile.TemporaryDirectory() as scratch:
-        with tarfile.open(sdist) as archive:
-            archive.extractall(scratch, filter="data")
-        tests = Path(scratch, f"pullback-{version}")
-        shutil.rmtree(tests / "src")  # so that nothing but the wheel can be imported
-        tried_on = []
-        for name in claimed():
-            python = interpreter(name)
-            if python is None:
-                print(f"--- Python {name} is not here")
-                continue
-            own = fresh(python, Path(scratch, name), wheel, *TOOLS)
-            tried(own, tests, "--quick", "--ignore=tests/house", "tests")
-            tried_on.append(name)
-        extras = f"{wheel}[scipy,bfloat16,checkpoint,terminal,plot]"
-        own = fresh(sys.executable, Path(scratch, "extras"), extras, *TOOLS)
-        tried(own, tests, "--quick", "--ignore=tests/house", "tests")
-        compilers = [name for name in ("gcc", "clang") if shutil.which(name)]
-        for compiler in [*compilers, "no-such-compiler"]:
-            cache = tempfile.mkdtemp(dir=scratch)
-            tried(own, tests, "-m", "not torch and not jax", "tests/compile", CC=compiler, PULLBACK_CACHE=cache)
-    print(f"pullback {version}: passes on Python {', '.join(tried_on)}; with {', '.join(compilers)}, and without")
+        passed = tried_everywhere(wheel, sdist, Path(scratch), options.jobs)
+    print(f"pullback {version} passes on {', '.join(passed)}; compiled with {', '.join(COMPILERS)}, and without")
     return 0
 
 

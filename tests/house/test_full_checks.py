@@ -145,7 +145,8 @@ def test_a_step_of_another_name_is_refused(capsys: pytest.CaptureFixture[str]) -
 
 def test_every_python_that_is_claimed_is_a_step() -> None:
     claimed = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
-    assert claimed == list(full.OLDEST)
+    assert claimed == list(dict(full.PAIRS))
+    assert [numpy for _, numpy in full.PAIRS[1::2]] == ["newest"] * len(claimed)
     for version in claimed:
         assert full.STEPS[f"{version}-oldest"].python == full.STEPS[f"{version}-newest"].python == version
     assert full.interpreter("2.1") is None
