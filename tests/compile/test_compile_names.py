@@ -7,6 +7,8 @@ import contextvars
 import ctypes
 import functools
 import logging
+import os
+import subprocess
 import sys
 import types
 from collections.abc import Callable
@@ -341,3 +343,32 @@ def test_what_a_function_of_many_names_imports_is_found() -> None:
         "os.path.exists",
         "math",
     ]
+
+
+INSTALLED = """
+import pullback
+assert "site-packages" in pullback.__file__
+
+@pullback.compile(backend="numpy")
+def f(x):
+    assert callable(pullback.explain)  # loaded when it is first asked for
+    return x * getattr(pullback, "a_scale", 3.0)
+
+print(f(pullback.ones(2)).tolist())
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_what_the_library_asks_for_itself_is_no_call_of_the_users_where_it_is_installed(tmp_path: Any) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "pullback").symlink_to(os.path.dirname(pullback.__file__), target_is_directory=True)
+    done = subprocess.run(
+        [sys.executable, "-c", INSTALLED],
+        env={**os.environ, "PYTHONPATH": str(packages)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.stdout == "[3.0, 3.0]\n", done.stderr

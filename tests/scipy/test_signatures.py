@@ -12,12 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 scipy = pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
 
 import pullback.scipy  # noqa: E402
 from pullback.scipy import mirror  # noqa: E402
+from pullback.scipy.special import handed_on  # noqa: E402
 
 PACKAGES = mirror.load()
 MIRRORS, REFUSED = mirror.MIRRORS, mirror.REFUSED
@@ -77,6 +79,8 @@ def scipys(name: str) -> Any:
 
 
 def named(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    if isinstance(function, np.ufunc) and not hasattr(function, "__signature__"):  # NumPy before 2.4
+        return [*handed_on.arguments(function).parameters.values()]
     return [*inspect.signature(function).parameters.values()]
 
 

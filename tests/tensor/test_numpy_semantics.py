@@ -38,12 +38,21 @@ MORE: dict[Any, tuple[Any, ...]] = dict.fromkeys(
 )  # the arguments between the array and the axis
 
 
+def parameters(function: Callable[..., Any]) -> set[str]:
+    """The names of its parameters; those of a ufunc are no reduction's, and NumPy before 2.4 does not say them."""
+    return set() if isinstance(function, np.ufunc) else set(inspect.signature(function).parameters)
+
+
 def reductions() -> Iterator[tuple[str, Callable[..., Any]]]:
     """Each function with a rule, or method `reduce` of a ufunc, that NumPy lets reduce an array over no axis."""
     for key in NUMPY:
         if isinstance(key, tuple) and key[1] == "reduce":
             yield f"{key[0].__name__}.reduce", key
-        elif callable(key) and {"axis", "keepdims"} <= set(inspect.signature(key).parameters):
+        elif (
+            callable(key)
+            and not isinstance(key, np.ufunc)
+            and {"axis", "keepdims"} <= set(inspect.signature(key).parameters)
+        ):
             try:
                 key(A, *MORE.get(key, ()), axis=())
             except (TypeError, ValueError):  # argmax, linalg.norm

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from .. import errors
 from ..tensor.modes import thread
 from .places import formatted, is_ours, place_of
 
 _PYTHON = (*{sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}, "<frozen ")
 _INSTALLED = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
-_PASSED = (*_INSTALLED, f"{os.sep}pullback{os.sep}errors.py")
 _COMPUTES = ("numpy", "scipy", "pullback")
 """Their functions depend on their arguments, but for random numbers, whose state is compared. This library is named for
 the methods that Python writes for its classes, which are in no file."""
@@ -33,6 +33,14 @@ def is_python(code: types.CodeType) -> bool:
     """Whether code belongs to Python's own library."""
     file = code.co_filename
     return file.startswith(_PYTHON) and not any(part in file for part in _INSTALLED)
+
+
+def _is_passed(frame: types.FrameType) -> bool:
+    """Whether a function that asks for something does so for whoever called it: in Python's library, or a package that
+    is installed. This library, wherever it is installed, asks on its own account, but for the file of its errors."""
+    if is_ours(frame):
+        return frame.f_code.co_filename == errors.__file__
+    return is_python(frame.f_code) or any(part in frame.f_code.co_filename for part in _INSTALLED)
 
 
 def restores(function: Any) -> Any:
@@ -189,7 +197,7 @@ class Watch:
     def _refuse(self, frame: Any, function: Any, why: str) -> None:
         name = getattr(function, "__qualname__", repr(function))
         at = frame
-        while at.f_back is not None and (is_python(at.f_code) or any(p in at.f_code.co_filename for p in _PASSED)):
+        while at.f_back is not None and _is_passed(at):
             at = at.f_back
         if self._is_ours(at) or self._is_imported(frame):  # it asked on its own account
             return

@@ -136,9 +136,22 @@ def _enter(name: str) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"scipy.special.{name}, differentiable.\n\n{ufunc.__doc__.split(chr(10) * 2)[1].strip()}"
-    call.__signature__ = inspect.signature(ufunc)  # type: ignore[attr-defined]
+    call.__signature__ = _signature(ufunc)  # type: ignore[attr-defined]
     lacking = WITHOUT.get(name, "")
     return mirrors(f"special.{name}", derivative="elementwise", limits=f"{lacking} constant" if lacking else "")(call)
+
+
+def arguments(ufunc: np.ufunc) -> inspect.Signature:
+    """The arguments of a ufunc alone, under NumPy's names: what is known of them before NumPy 2.4."""
+    names = ["x"] if ufunc.nin == 1 else [f"x{i + 1}" for i in range(ufunc.nin)]
+    return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names])
+
+
+def _signature(ufunc: np.ufunc) -> inspect.Signature:
+    try:
+        return inspect.signature(ufunc)
+    except ValueError:
+        return arguments(ufunc)
 
 
 UFUNCS = {
