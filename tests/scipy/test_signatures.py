@@ -78,8 +78,13 @@ def scipys(name: str) -> Any:
     return found(scipy, name)
 
 
+def is_unsaid(function: Any) -> bool:
+    """Whether it is a ufunc of a NumPy before 2.4, which does not say its parameters."""
+    return isinstance(function, np.ufunc) and not hasattr(function, "__signature__")
+
+
 def named(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    if isinstance(function, np.ufunc) and not hasattr(function, "__signature__"):  # NumPy before 2.4
+    if is_unsaid(function):
         return [*handed_on.arguments(function).parameters.values()]
     return [*inspect.signature(function).parameters.values()]
 
@@ -134,6 +139,8 @@ def test_the_parameters_of_methods_have_scipys_names(name: str) -> None:
 
 def test_the_exceptions_are_needed() -> None:
     for name, known in EXCEPTIONS.items():
+        if is_unsaid(scipys(name)):
+            continue
         assert set(known) <= {p.name for p in named(scipys(name))}, name
         assert differences(found(pullback.scipy, name), scipys(name), {}), name
     for name in METHODS:

@@ -129,8 +129,9 @@ def test_a_function_of_an_order(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *SET_FIRST, "multigammaln"])
 def test_signatures_of_functions(name: str) -> None:
-    ours, theirs = (list(inspect.signature(getattr(m, name)).parameters) for m in (special, sp))
-    assert ours == theirs or name == "zetac"
+    if name != "zetac":  # SciPy's takes what every ufunc does
+        ours, theirs = (list(inspect.signature(getattr(m, name)).parameters) for m in (special, sp))
+        assert ours == theirs
 
 
 def test_logsumexp() -> None:
