@@ -69,11 +69,11 @@ FILES_PER_FOLDER = 15
 # A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
 # for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
-    "tensor": 2300,
+    "tensor": 2320,
     "autograd": 2600,
     "table": 2470,
     "kernels": 900,
-    "interpreters": 2800,
+    "interpreters": 2840,
     "func": 2300,
     "diagnose": 2300,
     "compile": 5320,

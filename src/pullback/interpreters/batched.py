@@ -16,7 +16,7 @@ from .. import errors
 from ..table.levels import Level, inner, mapped
 from ..tensor import dtypes
 from ..tensor.memory import LevelPayload
-from ..tensor.nested import any_instance, instances
+from ..tensor.nested import any_instance
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from .functions import backward_of_each, forward_of_vmap
 
@@ -33,16 +33,12 @@ class Batched(LevelPayload):
         self.level, self.value, self.has_axis = level, value, has_axis
 
     @property
-    def shape(self) -> Any:  # type: ignore[override]
+    def shape(self) -> Any:
         return self.value._data.shape[1:] if self.has_axis else self.value._data.shape
 
     @property
     def ndim(self) -> int:
         return self.value._data.ndim - self.has_axis
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.value._data.dtype
 
     @property
     def requires_grad(self) -> bool:
@@ -130,7 +126,8 @@ class Vmap(Level):
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         rule = op.about.batch or (_aligned if op.elementwise else looped)
-        if not self.any_varies((*args, *kwargs.values())) or len(args) > len(op.params) - len(op.keyword_only):
+        given = (*args, *kwargs.values()) if kwargs else args
+        if not self.any_varies(given) or len(args) > len(op.params) - len(op.keyword_only):
             found = op.unchecked(*mapped(self.value, args), **{k: mapped(self.value, v) for k, v in kwargs.items()})
             return _payloads(self, found, False)
         if isinstance(rule, str):
@@ -153,17 +150,23 @@ class Vmap(Level):
 
     def varies(self, t: Tensor) -> bool:
         """Whether a value varies over the batch."""
-        held = inner(t, self)
-        return isinstance(held, Batched) and held.has_axis
+        held: Any = t._data
+        return type(held) is Batched and held.level is self and held.has_axis
 
     def any_varies(self, values: Any) -> bool:
         """Whether an argument of an operation varies over the batch."""
-        return any(map(self.varies, instances(values, Lifted)))
+        for value in values:
+            if isinstance(value, Lifted):
+                if self.varies(value):
+                    return True
+            elif isinstance(value, (tuple, list)) and self.any_varies(value):
+                return True
+        return False
 
     def value(self, t: Tensor) -> Tensor:
         """The tensor behind it: all elements along the first axis, or a constant of this level."""
-        held = inner(t, self)
-        return held.value if isinstance(held, Batched) else t
+        held: Any = t._data
+        return held.value if type(held) is Batched and held.level is self else t
 
 
 def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..autograd.saved import changed, watch
+from ..table.calls import as_view
 from ..table.levels import Level, check_tangent, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats
 from ..tensor.memory import LevelPayload, innermost, same_memory
@@ -24,8 +25,9 @@ from ..tensor.overrides import ACTIVE
 from ..tensor.tensor import PLAIN, Lifted, Tensor, cannot_convert, is_tracked, wrap
 from ..tensor.views import Lost
 from .dual_rules import (
+    ALONE,
+    ArrayRule,
     acts_alone,
-    among,
     array_rule,
     by_rule,
     elementwise_tangent,
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _NESTS = (tuple, list)
+_Bare = tuple[list[Any], list[Any], dict[int, Any], Any]
 
 
 class Dual(LevelPayload):
@@ -54,14 +57,6 @@ class Dual(LevelPayload):
 
     def __init__(self, level: Jvp, primal: Tensor, tangent: Tensor | None) -> None:
         self.level, self.primal, self.tangent = level, primal, tangent
-
-    @property
-    def shape(self) -> Any:  # type: ignore[override]
-        return self.primal._data.shape
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.primal._data.dtype
 
     @property
     def requires_grad(self) -> bool:
@@ -223,18 +218,21 @@ class Jvp(Forward):
         return (held.primal, held.tangent) if isinstance(held, Dual) else (t, None)
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        primals = tuple(
-            [
+        rule = array_rule(op) if not kwargs and not self.records and not ACTIVE.n else None
+        bare = None if rule is None else self._bare(rule, op, args)
+        if bare is not None:
+            primals, named = bare[0], kwargs
+        else:
+            primals = [
                 self.primal(a) if isinstance(a, Tensor) else mapped(self.primal, a) if isinstance(a, _NESTS) else a
                 for a in args
             ]
-        )
-        named = {k: mapped(self.primal, v) for k, v in kwargs.items()} if kwargs else kwargs
+            named = {k: mapped(self.primal, v) for k, v in kwargs.items()} if kwargs else kwargs
         out = tied(op, primals, named)
         try:
-            if (tangent := self._of_arrays(op, args, primals, kwargs, out)) is not None:
-                return Dual(self, out, tangent)
-            tangents = self.pushing(self._tangents, op, args, primals, kwargs, out)
+            if rule is not None and bare is not None and type(out) is Tensor and out._data.dtype.kind in "fc":
+                return Dual(self, out, self._of_arrays(rule, op, args, bare, out))
+            tangents = self.pushing(self._tangents, op, args, tuple(primals), kwargs, out)
         except NotImplementedError as error:
             said = f"Trying to use forward AD with {op.name} that does not support it: {error}"
             raise NotImplementedError(said) from error
@@ -246,39 +244,69 @@ class Jvp(Forward):
         ]
         return duals[0] if not many else type(out)(*duals) if hasattr(out, "_fields") else tuple(duals)
 
-    def _of_arrays(self, op: Op, args: Sequence[Any], primals: Sequence[Any], kwargs: Any, out: Any) -> Tensor | None:
-        """The tangent of a result by the rule on arrays; None where it is recorded, or of some other transform.
+    def _bare(self, rule: ArrayRule, op: Op, args: Sequence[Any]) -> _Bare | None:
+        """The primals, as Tensors and as arrays, and the tangents, where a rule can run on arrays; else None.
 
-        Elementwise rules also take the tangents of a `vmap`, all at once, where it does not vary the primals.
+        It cannot where something is recorded, or of some other transform. It may take the tangents of a `vmap`, all at
+        once, where that does not vary the primals. This is asked of each operation in forward mode, so it is one loop.
         """
-        rule, modes = array_rule(op), thread.modes
-        if rule is None or kwargs or self.records or ACTIVE.n or not modes.forward_enabled:
+        modes = thread.modes
+        if not modes.forward_enabled:
             return None
-        recorded, batch = modes.grad_enabled, None
-        if type(out) is not Tensor or not _bare(out, recorded) or out._data.dtype.kind not in "fc":
-            return None
-        values, along = [], {}
-        for i, p in enumerate(primals):
-            value = p
-            if isinstance(p, Tensor):
-                kind = p._data.dtype.kind
-                if not _bare(p, recorded) or kind == "V" or (kind == "c" and not op.about.holomorphic):
-                    return None
-                if p is not args[i] and (t := args[i]._data.tangent) is not None and op.differentiable >> i & 1:
-                    if not _bare(t, recorded):
-                        whole = _stacked(t, recorded) if rule.takes_batches else None
-                        if whole is None or batch not in (None, t._data.level):
+        recorded, wanted, batch = modes.grad_enabled, op.differentiable, None
+        primals: list[Any] = []
+        values: list[Any] = []
+        along: dict[int, Any] = {}
+        for i, a in enumerate(args):
+            value = a
+            if isinstance(a, Tensor):
+                value = a._data
+                if type(value) is Dual and value.level is self:
+                    t, a = value.tangent, value.primal
+                    value = a._data
+                    if t is not None and wanted >> i & 1:
+                        tangent: Any = t._data
+                        if type(tangent) is not np.ndarray:
+                            whole = _whole(t, recorded) if rule.takes_batches else None
+                            if whole is None or batch not in (None, tangent.level):
+                                return None
+                            batch, t, tangent = tangent.level, whole, whole._data
+                        if (recorded and t._requires_grad) or type(t) not in PLAIN:
                             return None
-                        batch, t = t._data.level, among(whole, out._data.ndim)
-                    along[i] = t._data
-                value = p._data
-            elif isinstance(p, _NESTS) and any_instance(p, Tensor):
+                        along[i] = tangent
+                if type(value) is not np.ndarray or (recorded and a._requires_grad) or type(a) not in PLAIN:
+                    return None
+                kind = value.dtype.kind
+                if kind == "V" or (kind == "c" and not op.about.holomorphic):
+                    return None
+            elif isinstance(a, _NESTS) and any_instance(a, Tensor):
                 return None
+            primals.append(a)
             values.append(value)
+        return primals, values, along, batch
+
+    def _of_arrays(self, rule: ArrayRule, op: Op, args: Any, bare: _Bare, out: Tensor) -> Tensor | None:
+        """The tangent of a result, from what `_bare` found."""
+        primals, values, along, batch = bare
         if not along:
             return None
-        tangent = wrap(rule(values, along, out._data, () if batch is None else (batch.size,)))
-        return tangent if batch is None else batch.lift(tangent)
+        if rule is ALONE:
+            given = (args[0]._data.tangent, *primals[1:])
+            if batch is None:
+                found = tied(op, given, {})
+            else:
+                found = wrap(batch.run(op, given, {}))
+                if op.view and same_memory(found._data, given[0]._data):
+                    as_view(found, op, op.padded(given, {}), known=True)
+            return self._own(found, out, args)
+        if batch is None:
+            return wrap(rule(values, along, out._data))
+        rank = out._data.ndim + 1
+        for i, t in along.items():
+            if t.ndim != rank and args[i]._data.tangent._data is not t:  # with axes of length 1 after the batch's
+                along[i] = t.reshape(t.shape[0], *(1,) * (rank - t.ndim), *t.shape[1:])
+        whole: Tensor = batch.lift(wrap(rule(values, along, out._data, (batch.size,))))
+        return whole
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
         """A tangent in its own memory: otherwise another tensor would see a write to it or to its primal.
@@ -287,7 +315,7 @@ class Jvp(Forward):
         """
         if tangent is None:
             return None
-        if out._view is not None and tangent._view is not None and out._view.op is tangent._view.op:
+        if tangent._view is not None and out._view is not None and out._view.op is tangent._view.op:
             return tangent  # the same view of each
         pairs = [self.lower(a) for a in args if isinstance(a, Tensor)]
         if tangent._view is None and not any(tangent is t for _, t in pairs):
@@ -361,18 +389,13 @@ class Linearized(Jvp):
 _COPIES = ((lambda t: t.clone(), lambda t: t),)
 
 
-def _bare(t: Tensor, recorded: bool) -> bool:
-    """Whether a tensor is an array, and nothing that is done to it is recorded."""
-    return type(t) in PLAIN and type(t._data) is np.ndarray and not (recorded and t._requires_grad)
-
-
-def _stacked(t: Tensor, recorded: bool) -> Tensor | None:
-    """All tangents of a batch as one array, if nothing that is done to one of them is recorded; else None."""
+def _whole(t: Tensor, recorded: bool) -> Tensor | None:
+    """All tangents of a batch in one array, if nothing that is done to one of them is recorded; else None."""
     data = t._data
     if not isinstance(data, LevelPayload) or not data.level.open or (recorded and t._requires_grad):
         return None
     whole = data.stacked
-    return whole if whole is not None and _bare(whole, recorded) else None
+    return whole if whole is not None and type(whole._data) is np.ndarray else None
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:

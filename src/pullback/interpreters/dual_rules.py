@@ -20,13 +20,17 @@ from ..table.op import needs
 from ..tensor.arrays import in_order, writable
 from ..tensor.memory import same_memory
 from ..tensor.modes import thread, within
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.tensor import Tensor
 
 if TYPE_CHECKING:
     from ..table.op import Op
 
 Values = Sequence[Any]
 Along = dict[int, Any]
+Way = Callable[[Values, Along, Any, tuple[int, ...]], Any]
+
+
+_NOTHING: Values = ()
 
 
 class ArrayRule:
@@ -35,62 +39,87 @@ class ArrayRule:
     takes_batches: whether tangents may have one axis more in front, of a batch.
     """
 
-    def __init__(self, way: Callable[[Values, Along, Any], Any], takes_batches: bool) -> None:
+    def __init__(self, way: Way, takes_batches: bool) -> None:
         self._way, self.takes_batches = way, takes_batches
 
     def __call__(self, values: Values, along: Along, out: Any, batch: tuple[int, ...] = ()) -> Any:
         """values: the arguments. along: the tangents, by their places. out: the result. batch: its size, if any."""
-        tangent = self._way(values, along, out)
+        shape = batch + out.shape
+        tangent = self._way(values, along, out, shape)
         if type(tangent) is not np.ndarray:
             tangent = writable(tangent)
-        if tangent.dtype != out.dtype:
+        if tangent.dtype is not out.dtype and tangent.dtype != out.dtype:
             real = tangent.real if tangent.dtype.kind == "c" and out.dtype.kind != "c" else tangent
             tangent = real.astype(out.dtype)
-        shape = (*batch, *out.shape)
-        if tangent.shape == shape and tangent.base is None and not any(tangent is t for t in along.values()):
-            return tangent
+        if tangent.base is None and tangent.shape == shape:
+            for t in along.values():
+                if t is tangent:
+                    break
+            else:
+                return tangent
         copy = np.empty(shape, out.dtype) if batch else np.empty_like(out)
         copy[...] = tangent
         return copy
 
 
+def _no_way(values: Values, along: Along, out: Any, shape: Any) -> Any:
+    raise AssertionError("the operation is called on the tangent")
+
+
+ALONE = ArrayRule(_no_way, True)
+"""Stands for the operation itself, on the tangent of its first argument: those that are linear in it alone."""
+
+
 def array_rule(op: Op) -> ArrayRule | None:
     """The rule of an entry that runs on arrays; None if it needs Tensors."""
-    return None if op.view or op.joins or not op.bits else _array_rule(op, op.about.jvp)
+    return None if op.joins or not op.bits else _array_rule(op, op.about.jvp)
 
 
 @functools.cache
 def _array_rule(op: Op, own: Callable[..., Any] | None) -> ArrayRule | None:
-    forward = (lambda *values: in_order(op.forward(*values))) if op.contiguous else op.forward
+    if own is not None:
+        return None if op.view else ArrayRule(_by_its_own(op, own), False)
+    if op.kind == "linear" and op.differentiable == 1:
+        return ALONE
+    if op.view or op.kind not in ("elementwise", "bilinear"):
+        return None
+    return ArrayRule(_elementwise(op), True) if op.kind == "elementwise" else ArrayRule(_bilinear(op), False)
 
-    def by_its_own(values: Values, along: Along, out: Any) -> Any:
-        given = (*op.padded(tuple(values), {}), out)
-        return own(tuple([along.get(i) for i, _ in op.bits]), *_picker(op, own)(given))  # type: ignore[misc]
 
-    def elementwise(values: Values, along: Along, out: Any) -> Any:
-        given = (*op.padded(tuple(values), {}), out)
-        terms = []
+def _by_its_own(op: Op, own: Callable[..., Any]) -> Way:
+    pick = _picker(op, own)
+
+    def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
+        return own(tuple([along.get(i) for i, _ in op.bits]), *pick((*op.padded(tuple(values), {}), out)))
+
+    return way
+
+
+def _elementwise(op: Op) -> Way:
+    rules = {i: (op.rules[op.params[i]], _picker(op, op.rules[op.params[i]])) for i, _ in op.bits}
+
+    def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
+        given = (*values, out) if len(values) == len(op.params) else (*op.padded(tuple(values), {}), out)
+        dtype, terms = out.dtype, []
         for i, t in along.items():
-            if t.dtype != out.dtype:
-                t = t.astype(out.dtype)
-            if t.shape[t.ndim - out.ndim :] != out.shape:
+            if t.dtype is not dtype and t.dtype != dtype:
+                t = t.astype(dtype)
+            if t.shape != shape and t.shape[t.ndim - out.ndim :] != out.shape:
                 t = np.broadcast_to(t, t.shape[: max(t.ndim - out.ndim, 0)] + out.shape)
-            rule = op.rules[op.params[i]]
-            terms.append(rule(t, *_picker(op, rule)(given)))
+            rule, pick = rules[i]
+            terms.append(rule(t, *pick(given)))
         return total(terms)
 
-    def linear(values: Values, along: Along, out: Any) -> Any:
-        joint = [i for i, _ in op.bits if i < len(values) and values[i] is not None]
-        by = {i: along[i] if i in along else zeros(values[i]) for i in joint}
-        return forward(*[by.get(i, v) for i, v in enumerate(values)])
+    return way
 
-    def bilinear(values: Values, along: Along, out: Any) -> Any:
+
+def _bilinear(op: Op) -> Way:
+    forward = (lambda *values: in_order(op.forward(*values))) if op.contiguous else op.forward
+
+    def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
         return total([forward(*[t if j == i else v for j, v in enumerate(values)]) for i, t in along.items()])
 
-    if own is not None:
-        return ArrayRule(by_its_own, False)
-    ways = {"elementwise": elementwise, "linear": linear, "bilinear": bilinear}
-    return ArrayRule(ways[op.kind], op.kind == "elementwise") if op.kind in ways else None
+    return way
 
 
 @functools.cache
@@ -102,14 +131,7 @@ def _picker(op: Op, rule: Callable[..., Any]) -> Callable[[Values], Values]:
     places = [op.params.index(name) if name in op.params else len(op.params) for name in names]
     if len(places) == 1:
         return lambda given: (given[places[0]],)
-    return itemgetter(*places) if places else lambda given: ()
-
-
-def among(values: Tensor, ndim: int) -> Tensor:
-    """Tensors of a batch as those of `ndim` axes, with axes of length 1 after that of the batch."""
-    shape = values._data.shape
-    more = ndim + 1 - len(shape)
-    return wrap(values._data.reshape(shape[0], *(1,) * more, *shape[1:])) if more > 0 else values
+    return itemgetter(*places) if places else lambda given: _NOTHING
 
 
 def zeros(value: Any) -> Any:
@@ -117,7 +139,10 @@ def zeros(value: Any) -> Any:
 
 
 def total(terms: list[Tensor]) -> Tensor:
-    return sum(terms[1:], terms[0])
+    found = terms[0]
+    for term in terms[1:]:
+        found = found + term
+    return found
 
 
 def replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:

@@ -164,7 +164,7 @@ def _looks_at(t: Tensor, source: Any) -> bool:
 def _written(level: Any, source: tuple[Any, Any, Any], tangent: Any) -> Any:
     """The argument that forward wrote to and returned, if its tangent was written in place as well."""
     _, argument, _ = source
-    held = inner(argument, level)
+    held: Any = inner(argument, level)
     if held is None:
         return level.lift(source[0], tangent)
     held.take(tangent)

@@ -83,14 +83,6 @@ class Jet(LevelPayload):
         return first
 
     @property
-    def shape(self) -> Any:  # type: ignore[override]
-        return self.primal._data.shape
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.primal._data.dtype
-
-    @property
     def requires_grad(self) -> bool:
         return any(t is not None and (t.tracked if type(t) is Later else is_tracked(t)) for t in self.given)
 

@@ -123,11 +123,11 @@ class Traced(LevelPayload):
         return found
 
     @property
-    def shape(self) -> Any:  # type: ignore[override]
+    def shape(self) -> Any:
         return self.example.shape
 
     @property
-    def dtype(self) -> Any:  # type: ignore[override]
+    def dtype(self) -> Any:
         return self.example.dtype
 
     @property

@@ -19,7 +19,7 @@ from ..tensor.dtypes import NARROW
 from ..tensor.memory import INFERENCE, WRITES, LevelPayload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
-from ..tensor.overrides import dispatch, overriding
+from ..tensor.overrides import ASKED, dispatch, overriding
 from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .door import operand
@@ -207,7 +207,7 @@ def _apply_tuple(op: Op, mask: int, args: tuple[Any, ...], kwargs: dict[str, Any
 def interpret(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call with tensors of a transform among its arguments, as the highest of their levels interprets it."""
     given = (*args, *kwargs.values()) if kwargs else args
-    if kinds := overriding(given):
+    if ASKED.n and (kinds := overriding(given)):
         return dispatch(kinds, op.unchecked, args, kwargs)
     modes = thread.modes
     if modes.unseen is not None and not modes.pack_hooks and _all_known(given):
@@ -259,15 +259,19 @@ def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     result = level.run(op, args, kwargs)
     if not isinstance(result, (LevelPayload, tuple)):  # not a tensor: a bool, a size
         return result
-    full = op.padded(args, kwargs)
     if op.joins:
-        return _joined(op, full, result)
+        return _joined(op, op.padded(args, kwargs), result)
     mask = 0
     if enabled:
-        for i, bit in op.bits:
-            a = full[i]
+        bit = 1
+        for a in args:
             if isinstance(a, Tensor) and a._requires_grad and inner(a, level):
                 mask |= bit
+            bit <<= 1
+        mask &= op.differentiable
+    if not (mask or op.view or isinstance(result, tuple)):
+        return wrap(result)
+    full = op.padded(args, kwargs)
     if isinstance(result, tuple):
         if mask and any(part.dtype.kind in "fcV" for part in result):
             return record_tuple(op, mask, full, result)

@@ -18,7 +18,7 @@ from .. import errors
 from ..tensor.dtypes import NARROW
 from ..tensor.modes import LEVELS
 from ..tensor.nested import instances
-from ..tensor.overrides import dispatch, overriding
+from ..tensor.overrides import ASKED, dispatch, overriding
 from ..tensor.tensor import Tensor
 from .calls import any_narrow
 from .door import admit, kinds_of
@@ -122,6 +122,8 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
                 if found is None:
                     return compute(op, args if len(args) == count else op.padded(args, {}))
                 return _otherwise(op, found)
+            if not (kwargs or ASKED.n or NARROW.n) and known((*map(type, args),)):  # but a level is open
+                return call_body(op, body, args, kwargs)
             return _unusual(op, call, body, args, kwargs)
         except Exception as error:
             errors.rename(op.name, error, (*args, *kwargs.values()))

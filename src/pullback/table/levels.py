@@ -21,7 +21,7 @@ import numpy as np
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import any_instance
-from ..tensor.overrides import overriding
+from ..tensor.overrides import ASKED, overriding
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .op import Op
 
@@ -141,14 +141,6 @@ class Around(LevelPayload):
         raise NotImplementedError
 
     @property
-    def shape(self) -> Any:  # type: ignore[override]
-        return self.value._data.shape
-
-    @property
-    def dtype(self) -> Any:  # type: ignore[override]
-        return self.value._data.dtype
-
-    @property
     def strides(self) -> Any:  # type: ignore[override]
         return self.value._data.strides
 
@@ -174,7 +166,7 @@ def interpreted(values: Any) -> bool:
             isinstance(value, Lifted) or (isinstance(value, (tuple, list)) and any_instance(value, Lifted))
         ):
             return True
-    return bool(overriding(values))
+    return bool(ASKED.n and overriding(values))
 
 
 def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

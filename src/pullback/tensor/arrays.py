@@ -101,12 +101,10 @@ def rolled(a: Any, shifts: Any, axes: Any = None) -> Any:
     """
     if type(a) is not np.ndarray or type(axes) is not list or len(axes) != 1 or not a.size:
         return in_order(np.roll(a, shifts, axes))
-    before = (slice(None),) * axes[0]
-    cut = a.shape[axes[0]] - shifts[0] % a.shape[axes[0]]
-    out = np.empty(a.shape, a.dtype)
-    out[(*before, slice(a.shape[axes[0]] - cut))] = a[(*before, slice(cut, None))]
-    out[(*before, slice(-cut, None))] = a[(*before, slice(cut))]
-    return out
+    (axis,), before = axes, (slice(None),) * axes[0]
+    cut = -shifts[0] % a.shape[axis]
+    parts = (a[(*before, slice(cut, None))], a[(*before, slice(cut))])
+    return np.concatenate(parts, axis, out=np.empty(a.shape, a.dtype))
 
 
 def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:

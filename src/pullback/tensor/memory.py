@@ -243,10 +243,16 @@ class LevelPayload:
     __slots__ = ("level",)
 
     level: Any
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
     strides: tuple[int, ...]
     has_axis: bool = False  # whether the Tensor inside has an axis more, of the elements of a batch
+
+    @property
+    def shape(self) -> Any:
+        return self.inside._data.shape  # type: ignore[union-attr]
+
+    @property
+    def dtype(self) -> Any:
+        return self.inside._data.dtype  # type: ignore[union-attr]
 
     @property
     def ndim(self) -> int:
@@ -356,22 +362,34 @@ class LevelPayload:
 
     __array__ = __array_ufunc__ = __array_function__ = _no_array
 
-    def __getattr__(self, name: str) -> Any:
-        """Refuse attributes of arrays: a transform that has ended no longer interprets operations on its tensors."""
-        if name != "level" and not self.level.open:
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.level.open:
             raise self.escaped()
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return super().__reduce_ex__(protocol)
 
-    def __getitem__(self, key: Any) -> Any:
-        return self.__getattr__("__getitem__")
 
-    def __setitem__(self, key: Any, value: Any) -> None:
-        self.__getattr__("__setitem__")
+class _Lacking(str):
+    """The name of an attribute of arrays that payloads of transforms lack: one that has ended interprets nothing.
+
+    A `__getattr__` would say the same, but it makes every attribute slow.
+    """
+
+    def __get__(self, payload: LevelPayload | None, kind: type) -> Any:
+        if payload is not None and not payload.level.open:
+            raise payload.escaped()
+        raise AttributeError(f"'{kind.__name__}' object has no attribute '{self}'")
+
+
+for _name in ("__getitem__", "__setitem__", *[name for name in dir(np.ndarray) if not name.startswith("__")]):
+    if _name not in vars(LevelPayload):
+        setattr(LevelPayload, _name, _Lacking(_name))
 
 
 def same_memory(a: Any, b: Any) -> bool:
     """Whether two payloads share memory, as far as that can be known."""
     a, b = innermost(a), innermost(b)
+    if type(a) is np.ndarray and type(b) is np.ndarray:
+        return not a.size or np.may_share_memory(a, b)
     return isinstance(a, LevelPayload) or isinstance(b, LevelPayload) or not a.size or np.may_share_memory(a, b)
 
 
@@ -379,5 +397,7 @@ def innermost(data: Any) -> Any:
     """The innermost payload within those of transforms: an array, or a payload that knows of none."""
     while isinstance(data, LevelPayload) and (held := data.inside) is not None:
         data = held._data
+        if type(data) is np.ndarray:
+            return data
     layout = data.layout if isinstance(data, LevelPayload) else None
     return data if layout is None else layout

@@ -42,6 +42,9 @@ def __dir__() -> list[str]:
 
 _DERIVED: weakref.WeakSet[type] = weakref.WeakSet()
 
+ASKED = Count()
+"""What operations may have to ask: classes, as soon as one was derived, and modes. At 0 they look for nothing."""
+
 
 def disabled_torch_function_impl(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """Set it as the `__torch_function__` of a class: operations then do not ask it, and results are plain Tensors."""
@@ -166,12 +169,14 @@ class _Active(Count):
     def add(self, one: Any) -> None:
         super().add(one)
         LEVELS.add(("function mode", one))
+        ASKED.add(("function mode", one))
         for tell in self.told:
             tell(self.n > 0)
 
     def discard(self, one: Any) -> None:
         super().discard(one)
         LEVELS.discard(("function mode", one))
+        ASKED.discard(("function mode", one))
         for tell in self.told:
             tell(self.n > 0)
 
@@ -194,6 +199,7 @@ class _Own(Count):
         while before != self.n:  # a payload may be made or die in another thread meanwhile
             before = self.n
             (LEVELS.add if before else LEVELS.discard)("own kinds")
+            (ASKED.add if before else ASKED.discard)("own kinds")
             (_DERIVED.update if before else _DERIVED.difference_update)(self.kinds)
 
 
@@ -223,7 +229,7 @@ def overriding(values: Iterable[Any], own: bool = True) -> tuple[Any, ...]:
 
     own: whether the library's own kinds of tensors are among the classes; they come last.
     """
-    if not (_DERIVED or ACTIVE.n):
+    if not ASKED.n:
         return ()
     modes = thread.modes
     found: list[Any] = []
@@ -366,6 +372,7 @@ def _register(cls: Any, /, **kwargs: Any) -> None:
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is not disabled_torch_function_impl and not issubclass(cls, Lifted):
         _DERIVED.add(cls)
+        ASKED.add("derived classes")
         LEVELS.add("classes")  # from now on, operations look at their arguments
 
 
