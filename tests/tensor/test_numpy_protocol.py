@@ -265,6 +265,7 @@ def test_every_function_with_a_rule_is_among_these(monkeypatch: pytest.MonkeyPat
         run(code, pullback.tensor(curves.A), pullback.tensor(curves.B))
     of_scipy = {key for key in NUMPY if isinstance(key, str)}  # tested in tests/ops/test_scipy_special.py
     assert set(NUMPY) - asked - of_scipy - {*BY_VALUE, *BY_SHAPE} <= {
+        getattr(np, "in1d", None),  # tested below
         np.imag,
         np.shape,
         np.ndim,
@@ -547,3 +548,10 @@ def test_a_tolerance_may_be_a_tensor(compare: Any) -> None:
     t = pullback.tensor([1.0, 2.0], requires_grad=True)
     assert np.all(np.asarray(compare(t, t + 0.5, atol=pullback.tensor(1.0))))
     assert not np.any(np.asarray(compare(t, t + 0.5, atol=pullback.tensor(0.1), rtol=0.0)))
+
+
+@pytest.mark.skipif(not hasattr(np, "in1d"), reason="NumPy has it no more since 2.4")
+def test_in1d_is_isin_in_a_row() -> None:
+    a = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert np.in1d(a, [2.0, 3.0]).tolist() == [False, True, True, False]
+    assert np.in1d(a, [2.0, 3.0], invert=True).tolist() == [True, False, False, True]

@@ -39,8 +39,11 @@ MORE: dict[Any, tuple[Any, ...]] = dict.fromkeys(
 
 
 def parameters(function: Callable[..., Any]) -> set[str]:
-    """The names of its parameters; those of a ufunc are no reduction's, and NumPy before 2.4 does not say them."""
-    return set() if isinstance(function, np.ufunc) else set(inspect.signature(function).parameters)
+    """The names of its parameters; of functions in C before NumPy 2.4 nobody says them, and none of them reduces."""
+    try:
+        return set() if isinstance(function, np.ufunc) else set(inspect.signature(function).parameters)
+    except ValueError:
+        return set()
 
 
 def reductions() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -48,11 +51,7 @@ def reductions() -> Iterator[tuple[str, Callable[..., Any]]]:
     for key in NUMPY:
         if isinstance(key, tuple) and key[1] == "reduce":
             yield f"{key[0].__name__}.reduce", key
-        elif (
-            callable(key)
-            and not isinstance(key, np.ufunc)
-            and {"axis", "keepdims"} <= set(inspect.signature(key).parameters)
-        ):
+        elif callable(key) and {"axis", "keepdims"} <= parameters(key):
             try:
                 key(A, *MORE.get(key, ()), axis=())
             except (TypeError, ValueError):  # argmax, linalg.norm

@@ -267,6 +267,10 @@ def _isin(
     return isin(_tensor(element), _tensor(test_elements), assume_unique=assume_unique, invert=invert)
 
 
+def _in1d(ar1: Any, ar2: Any, **given: Any) -> Tensor:
+    return _isin(np.ravel(ar1), ar2, **given)
+
+
 # Differences, tables, counts ------------------------------------------------------------------------------------------
 
 
@@ -398,5 +402,6 @@ NUMPY.update(
         np.corrcoef: _corrcoef,
         np.histogram: _histogram,
         np.bincount: _bincount,
+        **({np.in1d: _in1d} if hasattr(np, "in1d") else {}),  # before NumPy 2.4
     }
 )
