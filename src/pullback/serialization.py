@@ -234,7 +234,11 @@ class _Writer:
                     f"save(): {path}",
                     expected="a tensor with values in memory",
                     found=errors.holding(t),
-                    do="save the arrays that its payload is made of; in a transform, save the result outside of it",
+                    do=getattr(
+                        t._data,
+                        "to_save",
+                        "save the arrays that its payload is made of; in a transform, save the result outside of it",
+                    ),
                 )
             )
         return {**made, "requires_grad": True} if t.requires_grad else made

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import errors
-from ..tensor.memory import INFERENCE
+from ..tensor.memory import INFERENCE, check_fit
 from ..tensor.modes import thread
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
 from ..tensor.views import refuse_inference
@@ -229,9 +229,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
     with _LOCK:
         held = t._grad
         if taped:
-            for one in (t, g):
-                if isinstance(one, Lifted):
-                    one._data.check_gradient(t, g)
+            check_fit("gradient", t, g)
             if held is None and type(g) is Tensor and not (g._requires_grad or thread.modes.levels):  # in no graph
                 t._grad = wrap(_laid_out(t._data, g._data, False))
             else:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..tensor.memory import Size
+from ..tensor.memory import Size, check_fit
 from ..tensor.modes import CROSSINGS, LEVELS
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .node import edge_of
@@ -76,9 +76,7 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
             f"dtype: grad_output[{i}] has a dtype of {g._data.dtype} and output[{i}] has a dtype of {data.dtype}."
         )
-    for one in (tensor, g):
-        if isinstance(one, Lifted):
-            one._data.check_gradient(tensor, g)
+    check_fit("gradient", tensor, g)
     return g
 
 

@@ -13,7 +13,7 @@ from ..ops import NAMES
 from ..tensor.tensor import Tensor, need_tensor, wrap
 from . import messages
 from .moves import AllGather, AllReduce, move
-from .placements import placed_on
+from .placements import VARYING, placed_on, placement
 from .process_group import Group, group_of
 
 
@@ -72,6 +72,15 @@ def clip_grad_norm_(
     _need_order("clip_grad_norm_(): norm_type", norm_type)
     params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     grads = [p._grad for p in params if p._grad is not None]
+    if placed := [kind for g in grads if (kind := placement(g)) != VARYING]:
+        raise RuntimeError(
+            errors.message(
+                "clip_grad_norm_()",
+                expected="varying gradients, others on each rank",
+                found=f"{placed[0]} ones",
+                do="nn.utils.clip_grad_norm_(parameters, max_norm), which has the norm of one rank's",
+            )
+        )
     sizes: list[Any] = [np.abs(g._data).astype(np.float64).ravel() for g in grads]
     if math.isinf(norm_type):
         own = max([float(s.max()) for s in sizes if s.size], default=0.0)

@@ -12,6 +12,7 @@ the placements of a backward pass follow from those of the forward one, and it i
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -67,10 +68,6 @@ class Placed(Around):
     def requires_grad(self) -> bool:
         return False  # the graph is that of the tensor itself
 
-    @property
-    def layout(self) -> Any:
-        return self.value._data
-
     def like(self, array: Any) -> Placed:
         """An array that follows from the shape alone is the same on every rank."""
         return Placed(self.level, wrap(array), REPLICATED)
@@ -78,13 +75,52 @@ class Placed(Around):
     def from_shape(self, array: Any) -> Any:
         return self.like(array)
 
+    def memory(self) -> Any:
+        """This rank's array, which is the same on every rank, and is written to on every rank alike."""
+        return self._readable()._data
+
+    @property
+    def as_parameter(self) -> tuple[str, str]:
+        """What an error calls it, and advises, where a module is given it as a parameter."""
+        return f"a {self.kind} one", (
+            "DistributedDataParallel(module) sums the gradients of a module's own parameters; or call the module with "
+            "others: func.functional_call(module, {name: distributed.varying(p), ...}, x)"
+        )
+
+    @property
+    def to_save(self) -> str:
+        """What an error advises where it is to be written to a file."""
+        return (
+            f"a {self.kind} tensor belongs to this process group: save distributed.varying(x.detach()), and "
+            "replicate() what is loaded"
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Placed:
+        return self.of(copy.deepcopy(self.value, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(errors.message(f"a {self.kind} tensor cannot be pickled", do=self.to_save))
+
     def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Placed)
         if new.kind != self.kind:
             raise self.level.refused("a write in place", [self.kind, new.kind])
         super().assign(new)
 
-    def check_gradient(self, t: Tensor, g: Any) -> None:
+    def check(self, what: str, t: Tensor, other: Any) -> None:
+        if what == "gradient":
+            self._check_gradient(t, other)
+        elif (of := placement(t)) != (found := placement(other)):
+            raise RuntimeError(
+                errors.message(
+                    f"the {what} of a {of} tensor at {here()}",
+                    expected=_MEANS[of],
+                    found=_MEANS[found],
+                    do=f"give distributed.{'replicate' if of == REPLICATED else of}() of it",
+                )
+            )
+
+    def _check_gradient(self, t: Tensor, g: Any) -> None:
         """A replicated and a partial tensor have replicated gradients, a varying one has varying ones."""
         if type(t._data) is type(given := g._data) is Placed and given.level is self.level and given.kind == REPLICATED:
             return  # as it is most often
@@ -98,18 +134,6 @@ class Placed(Around):
                 )
             )
         self.level.need_replicated(g, f"the gradient of a {of} tensor")
-
-    def check_tangent(self, t: Tensor, tangent: Any) -> None:
-        """A tangent is placed as its primal is."""
-        if (of := placement(t)) != (found := placement(tangent)):
-            raise RuntimeError(
-                errors.message(
-                    f"the tangent of a {of} tensor at {here()}",
-                    expected=_MEANS[of],
-                    found=_MEANS[found],
-                    do=f"pass distributed.{'replicate' if of == REPLICATED else of}(tangent)",
-                )
-            )
 
     def _readable(self) -> Tensor:
         if not self.level.open:
@@ -190,7 +214,7 @@ def _has_varying(values: Any) -> bool:
 class Placement(Level):
     """The level of the tensors that are placed on one group: below those of all transforms, and always open."""
 
-    shares_graph = True
+    outlives_calls = shares_graph = True
 
     def __init__(self, group: Group) -> None:
         super().__init__()
@@ -305,6 +329,21 @@ class Placement(Level):
             parts = [self._payloads(part, kind) for part in found]
             return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
         return found
+
+    def lift(self, t: Tensor) -> Tensor:
+        """A plain tensor, which is the same on every rank, as a replicated one."""
+        return self.place(t, REPLICATED)
+
+    def check_alone(self, results: Sequence[Tensor]) -> None:
+        """Refuse to check a function against finite differences on each rank, where it has varying results."""
+        if self.group.size > 1 and any(t._requires_grad and placement(t) == VARYING for t in results):
+            raise RuntimeError(
+                errors.message(
+                    f"gradcheck() at {here()}: a varying result of replicated inputs, whose gradients add up those of "
+                    "all ranks, while finite differences are those of one",
+                    do="return a replicated result: all_reduce() or all_gather() of it",
+                )
+            )
 
     def primal(self, t: Any) -> Any:
         """For random numbers, which are refused before."""

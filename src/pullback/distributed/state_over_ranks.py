@@ -13,6 +13,7 @@ import numpy as np
 from .. import errors, serialization
 from ..autograd.grad_mode import enable_grad
 from ..optim import LBFGS, Optimizer
+from ..table.levels import memory_of
 from ..tensor.tensor import Tensor
 from . import messages
 from .collectives import broadcast_object_list
@@ -107,15 +108,16 @@ class ZeroRedundancyOptimizer(Optimizer):
         """The values of parameters that rank `root` has updated, in one message."""
         if self._group.comm is None or not params:
             return
-        sent = np.concatenate([messages.raw(messages.contiguous(p._data)) for p in params])
+        sent = np.concatenate([messages.raw(messages.contiguous(memory_of(p._data))) for p in params])
         taken = messages.broadcast(self._group, sent, root, "ZeroRedundancyOptimizer.step()")
         if self._group.rank == root:
             return
         start = 0
         for p in params:
-            p._data[...] = taken[start : start + p._data.nbytes].view(p._data.dtype).reshape(p._data.shape)
+            values = memory_of(p._data)
+            values[...] = taken[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
             p._bump()
-            start += p._data.nbytes
+            start += values.nbytes
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Bring the state of all ranks to rank `to`, for `state_dict()` there; every rank calls it."""

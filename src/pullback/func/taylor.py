@@ -11,8 +11,8 @@ import numpy as np
 from .. import errors
 from ..interpreters.batched import Vmap
 from ..interpreters.jets import Collapsed, Jet, Taylor
-from ..table.levels import check_tangent, inner
-from ..tensor.memory import same_memory
+from ..table.levels import inner
+from ..tensor.memory import check_fit, same_memory
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import rebuild
 from ..tensor.tensor import Tensor, is_tracked, wrap
@@ -103,7 +103,7 @@ def _checked(primals: Any, series: Any) -> list[tuple[Tensor, list[Tensor]]]:
             if not isinstance(c, Tensor) or c._data.shape != x._data.shape or c._data.dtype != x._data.dtype:
                 expected = f"term {k} of series {i} to be like its primal, {errors.describe(x)}"
                 raise _wrong(ValueError, "jet", expected, errors.describe(c), "e.g. pullback.zeros_like(x)")
-            check_tangent(x, c)
+            check_fit("tangent", x, c)
     return [(x, list(terms)) for x, terms in zip(primals, series, strict=True)]
 
 

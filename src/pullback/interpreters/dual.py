@@ -16,9 +16,9 @@ import numpy as np
 
 from ..autograd.saved import changed, watch
 from ..table.calls import as_view
-from ..table.levels import Level, check_tangent, has_room, inner, mapped, with_room
+from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats
-from ..tensor.memory import LevelPayload, innermost, same_memory
+from ..tensor.memory import LevelPayload, check_fit, innermost, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.nested import any_instance
 from ..tensor.overrides import ACTIVE
@@ -408,7 +408,7 @@ def laid_as(primal: Tensor, tangent: Tensor) -> Any:
 def fitting(primal: Tensor, tangent: Tensor) -> Any:
     """The tangent, copied unless it is known to have the layout of its primal; refused if it cannot be meant."""
     a, b = primal._data, tangent._data
-    check_tangent(primal, tangent)
+    check_fit("tangent", primal, tangent)
     if isinstance(a, LevelPayload) or isinstance(b, LevelPayload) or a.size < 2 or repeats(a):
         return tangent
     alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]

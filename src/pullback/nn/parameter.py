@@ -122,13 +122,10 @@ def _payload(where: str, data: Any) -> Any:
             errors.message(where, expected="a Tensor", found=errors.describe(data), do="write pullback.tensor(...)")
         )
     if isinstance(data, Lifted):
+        found, do = "one inside, of vmap or grad, say", "make it outside, and give it to the function as an argument"
+        found, do = getattr(data._data, "as_parameter", (found, do))
         raise NotImplementedError(
-            errors.message(
-                where,
-                expected="a tensor outside of every transform",
-                found="one inside, of vmap or grad, say",
-                do="make it outside, and give it to the function as an argument",
-            )
+            errors.message(where, expected="a tensor outside of every transform", found=found, do=do)
         )
     if isinstance(data, SparseTensor):
         raise NotImplementedError(

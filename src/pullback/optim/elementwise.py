@@ -22,8 +22,9 @@ import numpy as np
 
 from ..errors import message
 from ..ops.sparse.coo import SparseTensor
+from ..table.levels import memory_of
 from ..tensor.dtypes import default
-from ..tensor.memory import WRITES, LevelPayload, next_write
+from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
 from .optimizer import Group, Optimizer, Params, Shapes
 from .options import check_options, number
@@ -109,7 +110,7 @@ class Elementwise(Optimizer):
             if now:
                 now[0] = float(now[0]) + 1
             rule = functools.partial(self._on_block, prelude, tuple(arrays), self._coefficients(group, first, *now))
-            self._sweep(rule, [[_memory(t) for t in tensors[:end]] for tensors in members])
+            self._sweep(rule, [[memory_of(t._data) for t in tensors[:end]] for tensors in members])
             if now:
                 now[1:] = self._count(group, *now)
                 for tensors in members:
@@ -128,7 +129,8 @@ class Elementwise(Optimizer):
             state.setdefault(name, counter(value))
         for name, value in arrays.items():
             fill = complex(value, value) if p._data.dtype.kind == "c" else value
-            state.setdefault(name, wrap(np.full_like(_memory(p), fill) if value else np.zeros_like(_memory(p))))
+            memory = memory_of(p._data)
+            state.setdefault(name, wrap(np.full_like(memory, fill) if value else np.zeros_like(memory)))
 
     def _loaded(self, value: Any, param: Tensor, key: Any = None) -> Any:
         counts, _ = self._layout(self.defaults)
@@ -161,12 +163,6 @@ class Elementwise(Optimizer):
         elif maximize:
             grad = np.negative(grad, out=work[0])
         self._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
-
-
-def _memory(t: Tensor) -> Any:
-    """The array that a step reads or writes; of a tensor that is the same in several processes, this one's."""
-    data = t._data
-    return data.layout if isinstance(data, LevelPayload) else data
 
 
 def _prelude(group: Group) -> tuple[float, float, bool]:

@@ -20,6 +20,7 @@ from .. import errors
 from ..autograd.hooks import RemovableHandle
 from ..errors import describe, holding, message
 from ..ops.sparse.coo import SparseTensor
+from ..table.levels import memory_of
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread, within
 from ..tensor.protocol import is_foreign
@@ -265,6 +266,7 @@ class Optimizer:
             loss = within(modes, {"grad_enabled": not modes.inference, "grad_asked": True}, closure)
         for group in self.param_groups:
             for p in group["params"]:
+                memory_of(p._data)  # of what has none that may be written to, it is refused
                 if p._grad is not None and p._grad._data.shape != p._data.shape:
                     raise RuntimeError(
                         message(

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import message
 from ..ops.sparse.coo import SparseTensor
+from ..table.levels import memory_of
 from ..tensor.arrays import zeros_beside
 from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
@@ -65,4 +66,4 @@ def wide(x: Array) -> Array:
 
 def zeros_of(p: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Zeros for the state of a parameter, in its dtype."""
-    return wrap(zeros_beside(p._data, shape))
+    return wrap(zeros_beside(memory_of(p._data), shape))

@@ -69,6 +69,9 @@ class Level:
     differentiates = False
     """Whether rules run at this level, which cannot take bfloat16."""
 
+    outlives_calls = False
+    """Whether it is open outside of every call, so that a user's function may be given its tensors, and return some."""
+
     shares_graph = False
     """Whether tracked Tensors from below are recorded at this level, together with its own."""
 
@@ -182,13 +185,6 @@ def call_body(op: Op, body: Callable[..., Any], args: tuple[Any, ...], kwargs: d
         return body(*args, **kwargs)
 
 
-def check_tangent(primal: Tensor, tangent: Tensor) -> None:
-    """Refuse a tangent that belongs to its primal by shape, and yet cannot be meant: a level knows."""
-    for t in (primal, tangent):
-        if isinstance(t, Lifted):
-            t._data.check_tangent(primal, tangent)
-
-
 def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
     """The arguments of an operation with every Tensor changed."""
     if isinstance(value, Tensor):
@@ -197,6 +193,13 @@ def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
         parts = [mapped(change, part) for part in value]
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return value
+
+
+def memory_of(data: Any) -> Any:
+    """The array of a payload, for code outside of every transform; of one that several processes have, this one's."""
+    if isinstance(data, LevelPayload):
+        return data.memory() if data.level.outlives_calls else data._no_array()
+    return data
 
 
 def highest(values: Sequence[Any]) -> Level | None:
@@ -242,8 +245,7 @@ def with_room(t: Tensor, other: Tensor) -> Tensor:
     if has_room(t, other):
         return t.clone()
     nothing: Any = np.zeros_like(other.detach()).sum().to(t.dtype)
-    found: Any = np.where(True, t, nothing)
-    return found
+    return np.where(True, t, nothing)  # type: ignore[return-value]
 
 
 def inner(t: Tensor, level: Level) -> LevelPayload | None:

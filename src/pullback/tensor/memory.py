@@ -324,15 +324,12 @@ class LevelPayload:
         """Write the values of `new` into the memory of the tensor inside."""
         raise NotImplementedError
 
-    def check_gradient(self, t: Tensor, g: Any) -> None:
-        """Refuse `g` as the gradient of `t`, if it cannot be meant. One of the two has this payload."""
+    def check(self, what: str, t: Tensor, other: Any) -> None:
+        """Refuse a tensor as the "gradient", the "tangent" or the new "data" of `t`, if it cannot be meant, although
+        its shape and its dtype are right. One of the two has this payload.
+        """
         if self.inside is not None and isinstance(self.inside._data, LevelPayload):
-            self.inside._data.check_gradient(t, g)
-
-    def check_tangent(self, t: Tensor, tangent: Any) -> None:
-        """Refuse a tangent of `t`, if it cannot be meant. One of the two has this payload."""
-        if self.inside is not None and isinstance(self.inside._data, LevelPayload):
-            self.inside._data.check_tangent(t, tangent)
+            self.inside._data.check(what, t, other)
 
     def from_shape(self, array: Any) -> Any:
         """An array that follows from shapes alone as what a constant Tensor beside this one holds."""
@@ -383,6 +380,13 @@ class _Lacking(str):
 for _name in ("__getitem__", "__setitem__", *[name for name in dir(np.ndarray) if not name.startswith("__")]):
     if _name not in vars(LevelPayload):
         setattr(LevelPayload, _name, _Lacking(_name))
+
+
+def check_fit(what: str, t: Tensor, other: Tensor) -> None:
+    """Have the levels of two tensors say whether one is fit to be the other's; see `LevelPayload.check`."""
+    for one in (t, other):
+        if isinstance(one._data, LevelPayload):
+            one._data.check(what, t, other)
 
 
 def same_memory(a: Any, b: Any) -> bool:

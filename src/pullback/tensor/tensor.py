@@ -22,7 +22,7 @@ import numpy as np
 from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
-from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, innermost, next_write
+from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_fit, innermost, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
@@ -276,6 +276,7 @@ class Tensor(Methods):
                     f"attempting to assign a gradient of size '{list(value._data.shape)}' to a tensor of size "
                     f"'{list(self._data.shape)}'. Please ensure that the gradient and the tensor are the same size."
                 )
+            check_fit("gradient", self, value)
         self._grad = value
 
     @grad.deleter
@@ -359,6 +360,7 @@ class Tensor(Methods):
                     do="convert the other one by to_sparse() or to_dense()",
                 )
             )
+        check_fit("data", self, value)
         if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._set_payload(value._data)
@@ -556,14 +558,10 @@ class Lifted(Tensor):
         alias._version_of = self._share_version()
         return alias
 
-    @property
+    @Tensor.data.getter  # type: ignore[attr-defined]
     def data(self) -> Tensor:
         """The same memory outside every graph, with a version counter of its own."""
         return wrap(self._data.detach())
-
-    @data.setter
-    def data(self, value: Tensor) -> None:
-        Tensor.data.fset(self, value)  # type: ignore[attr-defined]
 
     def numpy(self, *, force: bool = False) -> Any:
         """Refuse: the transform would lose track of it."""

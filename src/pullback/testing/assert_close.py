@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..table.levels import memory_of
 from ..tensor import dtypes as _dtypes
 from ..tensor.tensor import Tensor, wrap
 
@@ -160,7 +161,7 @@ def _of_tensors(actual: Tensor, expected: Tensor, rules: Rules) -> str:
     if rules.check_stride and actual.stride() != expected.stride():
         return f"The values for attribute 'stride()' do not match: {actual.stride()} != {expected.stride()}."
     rtol, atol = rules.tolerances(actual.dtype, expected.dtype)
-    a, e = (np.asarray((t if t._in_array else t.to_dense()).detach()._data) for t in (actual, expected))
+    a, e = (np.asarray(memory_of((t if t._in_array else t.to_dense()).detach()._data)) for t in (actual, expected))
     dtype = _dtypes.promote_types(actual.dtype, expected.dtype).numpy
     return _of_values(a.astype(dtype), e.astype(dtype), rules, rtol, atol)
 

@@ -17,11 +17,13 @@ import numpy as np
 
 from ... import errors
 from ...autograd.grad_mode import enable_grad
+from ...tensor.modes import thread, within
 from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor, wrap
 from . import disagreement
 from .disagreement import Array, GradcheckError, Kinks, Label, Pair
 from .other_modes import check_batched, check_batched_forward, check_forward, of_values
+from .plain_inputs import of_plain
 from .problem import (
     Call,
     Gradients,
@@ -152,8 +154,9 @@ def gradcheck(
     _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
     modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
     func, args = of_values(func, as_arguments(inputs), masked)
-    labels = label_inputs(func, args)
-    problem = Problem(func, args, promoted(args, labels), labels, _title("gradcheck", func))
+    title, labels = _title("gradcheck", func), label_inputs(func, args)
+    func, args, apart = of_plain(func, args)
+    problem = Problem(func, args, promoted(args, labels), labels, title, apart=apart)
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
     return _run(problem, options, raise_exception, check_backward_ad, modes)
 
@@ -215,8 +218,9 @@ def gradgradcheck(
     title = _title("gradgradcheck", func)
     func, args = of_values(func, as_arguments(inputs), masked)
     labels = label_inputs(func, args)
+    func, args, apart = of_plain(func, args)
     flat = promoted(args, labels)
-    problem = Problem(func, args, flat, labels, title)
+    problem = Problem(func, args, flat, labels, title, apart=apart)
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
     with enable_grad():
         outputs = Call(problem).outputs
@@ -224,7 +228,7 @@ def gradgradcheck(
         vectors = _vectors(outputs, grad_outputs, gen_non_contig_grad_outputs)
         names = [Label(f"grad_outputs[{k}]", f"grad_outputs[{k}]") for k in range(len(vectors))]
         flat, labels = flat + promoted(vectors, names), labels + names
-        problem = Problem(Gradients(func, len(args)), args + vectors, flat, labels, title, second=True)
+        problem = Problem(Gradients(func, len(args)), args + vectors, flat, labels, title, True, apart)
     return _run(problem, options, raise_exception, check_rev_over_rev, modes)
 
 
@@ -260,15 +264,18 @@ def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, 
 
 
 def _run(problem: Problem, options: Options, raise_exception: bool, backward: bool, modes: dict[str, bool]) -> bool:
+    def run() -> None:
+        if backward:
+            _check(problem, options)
+        for name, wanted in modes.items():
+            if wanted:
+                call = Call(problem)
+                if call.outputs:
+                    CHECKS[name](call, options, np.random.default_rng(SEED))
+
     try:
         with enable_grad():
-            if backward:
-                _check(problem, options)
-            for name, wanted in modes.items():
-                if wanted:
-                    call = Call(problem)
-                    if call.outputs:
-                        CHECKS[name](call, options, np.random.default_rng(SEED))
+            within(thread.modes, {"units": problem.apart}, run)
     except GradcheckError:
         if raise_exception:
             raise

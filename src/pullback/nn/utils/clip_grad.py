@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from collections.abc import Iterable, Iterator
@@ -11,8 +12,10 @@ import numpy as np
 from ... import errors
 from ...autograd.grad_mode import no_grad
 from ...errors import describe, message
+from ...ops.linalg.matrix_norms import vector_norm
+from ...ops.shape.joining import stack
 from ...tensor import dtypes
-from ...tensor.tensor import Tensor, wrap
+from ...tensor.tensor import Lifted, Tensor, wrap
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -60,7 +63,10 @@ def get_total_norm(
     RuntimeError with `error_if_nonfinite` if it is infinite or NaN.
     """
     p = float(norm_type)
-    payloads = [t._data for t in _several(tensors)]
+    given = _several(tensors)
+    if any(isinstance(t, Lifted) for t in given):
+        return _by_operations(given, p, error_if_nonfinite)
+    payloads = [t._data for t in given]
     if not payloads:
         return wrap(np.zeros((), dtypes.default()))
     dtype = payloads[0].dtype
@@ -69,12 +75,27 @@ def get_total_norm(
     # in double precision: a sum of many squares soon overflows float16
     total = float(np.linalg.norm([_norm(x, p) for x in payloads], p))
     if error_if_nonfinite and not math.isfinite(total):
-        raise RuntimeError(
-            f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
-            "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-        )
+        raise _nonfinite(p)
     with np.errstate(over="ignore"):
         return wrap(np.asarray(total, dtypes.real_of(dtype)))
+
+
+def _by_operations(tensors: list[Tensor], p: float, error_if_nonfinite: bool) -> Tensor:
+    """The same for tensors of a transform, or with a placement: the operations know what follows from these."""
+    dtype = functools.reduce(dtypes.promote, [t._data.dtype for t in tensors])
+    double = dtypes.BY_NUMPY[np.dtype(np.complex128 if dtype.kind == "c" else np.float64)]
+    with no_grad():
+        total = vector_norm(stack([vector_norm(t.to(double), p) for t in tensors]), p)
+        if error_if_nonfinite and not total.isfinite():
+            raise _nonfinite(p)
+        return total.to(dtypes.BY_NUMPY[dtypes.real_of(dtype)])
+
+
+def _nonfinite(p: float) -> RuntimeError:
+    return RuntimeError(
+        f"The total norm of order {p} for gradients from `parameters` is non-finite, so it cannot be clipped. To "
+        "disable this error and scale the gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+    )
 
 
 def _norm(x: np.ndarray, p: float) -> float:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
+
+import numpy as np
 
 from ... import errors
 from ...errors import describe, message
 from ...ops.shape.joining import cat
+from ...tensor.memory import check_fit
 from ...tensor.tensor import Tensor
 
 
@@ -25,8 +29,8 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Let each parameter share the memory of its part of `vec`, outside any graph: writes to one show in the other.
 
-    RuntimeError if `vec` is shorter than all parameters together, TypeError if it is not a Tensor; nothing has changed
-    then.
+    RuntimeError if `vec` is shorter than all parameters together, or has another placement on ranks; TypeError if it is
+    not a Tensor. Nothing has changed then.
 
     >>> import pullback
     >>> w = pullback.zeros(1, 2)
@@ -44,10 +48,12 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         raise RuntimeError(
             message("vector_to_parameters()", expected=f"a vector of {needed} elements", found=describe(vec))
         )
-    values, start = vec.detach(), 0
-    for p in given:
-        p.data = values[start : start + p.numel()].reshape(p.shape)
-        start += p.numel()
+    ends = np.cumsum([0, *(p.numel() for p in given)]).tolist()
+    parts = [vec.detach()[start:end] for start, end in itertools.pairwise(ends)]
+    for p, part in zip(given, parts, strict=True):
+        check_fit("data", p, part)
+    for p, part in zip(given, parts, strict=True):
+        p.data = part.reshape(p.shape)
 
 
 errors.doors(globals(), "parameters_to_vector vector_to_parameters")

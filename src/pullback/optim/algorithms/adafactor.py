@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...table.levels import memory_of
 from ...tensor.adding import summed
 from ...tensor.dtypes import finfo
 from ...tensor.tensor import Tensor
@@ -89,7 +90,7 @@ class Adafactor(Tensorwise):
         return {"step": (), "variance": shape}
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
-        g = wide(grad._data)
+        values, g = memory_of(p._data), wide(memory_of(grad._data))
         g = -g if group["maximize"] else g
         if not state:
             shapes: dict[str, Any] = dict(self._shapes(p, group))
@@ -98,12 +99,12 @@ class Adafactor(Tensorwise):
         t = float(state["step"]._data)
         rate, (eps1, eps2) = number(group["lr"]), group["eps"]
         eps1 = finfo(p.dtype).eps if eps1 is None else eps1
-        alpha = max(eps2, _rms(wide(p._data))) * min(rate, 1 / math.sqrt(t))
+        alpha = max(eps2, _rms(wide(values))) * min(rate, 1 / math.sqrt(t))
         if group["weight_decay"]:
-            p._data *= p._data.dtype.type(1 - rate * group["weight_decay"])
+            values *= values.dtype.type(1 - rate * group["weight_decay"])
         update = g / np.sqrt(np.maximum(_variance(g * g, state, t ** group["beta2_decay"], eps1), eps1 * eps1))
         step = alpha / max(1.0, _rms(update) / group["d"])
-        p._data -= (step * update).astype(p._data.dtype)
+        values -= (step * update).astype(values.dtype)
 
 
 def _variance(square: Array, state: dict[str, Any], weight: float, eps1: float) -> Array:

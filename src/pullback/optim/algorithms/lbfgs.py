@@ -9,6 +9,7 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...errors import message
+from ...table.levels import memory_of
 from ...tensor.tensor import Tensor, wrap
 from ..line_search import Point, strong_wolfe
 from ..optimizer import Group, Optimizer, Params, Shapes
@@ -200,7 +201,7 @@ class LBFGS(Optimizer):
     ) -> tuple[Point, int]:
         """The point that the line search finds; the parameters are put back."""
         params = self.param_groups[0]["params"]
-        home = [p._data.copy() for p in params]
+        home = [memory_of(p._data).copy() for p in params]
 
         def evaluate(step: float) -> Point:
             try:
@@ -208,7 +209,7 @@ class LBFGS(Optimizer):
                 _, loss, grad = self._at(closure)
             finally:
                 for p, values in zip(params, home, strict=True):
-                    p._data[...] = values
+                    memory_of(p._data)[...] = values
                     p._bump()
             return Point(step, loss, grad, float(grad @ direction))
 
@@ -219,7 +220,8 @@ class LBFGS(Optimizer):
         loss = self._evaluated(closure)
         parts = []
         for p in self.param_groups[0]["params"]:
-            part = (np.zeros_like(p._data) if p.grad is None else p.grad.to_dense()._data).reshape(-1)
+            part = np.zeros_like(memory_of(p._data)) if p.grad is None else memory_of(p.grad.to_dense()._data)
+            part = part.reshape(-1)
             parts.append(part.view(part.real.dtype) if part.dtype.kind == "c" else part)
         return loss, float(loss), np.concatenate(parts)
 
@@ -227,8 +229,9 @@ class LBFGS(Optimizer):
         """Move all parameters."""
         start = 0
         for p in self.param_groups[0]["params"]:
-            end = start + p._data.size * (2 if p._data.dtype.kind == "c" else 1)
-            part = (step * direction[start:end]).astype(p._data.real.dtype, copy=False)
-            p._data += part.view(p._data.dtype).reshape(p._data.shape)
+            values = memory_of(p._data)
+            end = start + values.size * (2 if values.dtype.kind == "c" else 1)
+            part = (step * direction[start:end]).astype(values.real.dtype, copy=False)
+            values += part.view(values.dtype).reshape(values.shape)
             p._bump()
             start = end

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import message
+from ...table.levels import memory_of
 from ...tensor.tensor import Tensor
 from ..optimizer import Group, Params, Shapes
 from ..options import algorithm, check_options, number
@@ -102,16 +103,16 @@ class Muon(Tensorwise):
         return {"momentum_buffer": param._data.shape}
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
-        g = wide(grad._data)
+        values, g = memory_of(p._data), wide(memory_of(grad._data))
         if "momentum_buffer" not in state:
-            state["momentum_buffer"] = zeros_of(p, p._data.shape)
+            state["momentum_buffer"] = zeros_of(p, values.shape)
         buffer, momentum = state["momentum_buffer"]._data, group["momentum"]
         buffer += ((1 - momentum) * (g - buffer)).astype(buffer.dtype)
         update = g + momentum * (wide(buffer) - g) if group["nesterov"] else wide(buffer)
         turned = _orthogonalised(update, group["ns_coefficients"], group["ns_steps"], group["eps"])
         rate = number(group["lr"])
-        p._data *= p._data.dtype.type(1 - rate * group["weight_decay"])
-        p._data -= (rate * _adjustment(group["adjust_lr_fn"], *p._data.shape) * turned).astype(p._data.dtype)
+        values *= values.dtype.type(1 - rate * group["weight_decay"])
+        values -= (rate * _adjustment(group["adjust_lr_fn"], *values.shape) * turned).astype(values.dtype)
 
 
 def _orthogonalised(u: Array, coefficients: tuple[float, float, float], steps: int, eps: float) -> Array:
