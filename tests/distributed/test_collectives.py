@@ -17,6 +17,12 @@ def test_on_some_ranks(program: str, ranks: int) -> None:
     passes(ranks, program)
 
 
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_what_one_rank_refuses_all_ranks_raise(ranks: int) -> None:
+    passes(ranks, "refusals")
+
+
 @pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input"])
 def test_without_a_launcher(program: str) -> None:
     pytest.importorskip("ml_dtypes", reason="they need ml_dtypes, which is not installed")

@@ -13,7 +13,10 @@ from .launching import launch, needs_mpi
 
 pytestmark = needs_mpi
 
-OTHER_DATA = [r"rank 1 .*irecv\(\) from rank 0 at \S*stuck.py:\d+", r"sent other data: expected float32\[3\]"]
+OTHER_DATA = [  # both say so, and either may be the first
+    r"rank \d .*i(send\(\) to|recv\(\) from) rank \d at \S*stuck.py:\d+",
+    r"rank \d (expects|has sent) other data: expected float32\[3\], found float32\[\d\]",
+]
 DIFFER = "the ranks call different collectives"
 TOO_LONG = "longer than timeout=3"
 STUCK = {  # the program of programs/stuck.py: what has to be in what it says
@@ -53,6 +56,9 @@ STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "another_root_in_place": [DIFFER, r"rank 0: .* rank 0 at \S*stuck.py:\d+", r"rank 1: .* rank 1 at \S*:\d+"],
     "more_than_expected": OTHER_DATA,
     "less_than_expected": OTHER_DATA,
+    "another_dtype_than_expected": [OTHER_DATA[0], r"other data: expected float64\[3\], found float32\[6\]"],
+    "another_shape_than_expected": [OTHER_DATA[0], r"other data: expected float32\[2, 3\], found float32\[3, 2\]"],
+    "a_list_that_one_refuses": [r"expected a tensor for each of 2 ranks, found 3", r"gather\(\) at \S*stuck.py:\d+"],
     "does_not_fit": [r"what ranks send is not what others expect", r"rank 1: sends .*, expects .*", r"stuck.py:\d+"],
     "other_objects": [DIFFER, r"rank 0: .* 1 objects at \S*stuck.py:\d+", r"rank 1: .* 2 objects at \S*:\d+"],
     "never_comes": [r"rank 1 waits in all_reduce\(\) at \S*stuck.py:\d+", TOO_LONG, "rank 0 is elsewhere"],

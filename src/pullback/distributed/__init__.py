@@ -24,6 +24,7 @@ from .collectives import (
     send,
 )
 from .data_parallel import DistributedDataParallel
+from .meeting import barrier
 from .messages import ReduceOp
 from .norms_over_ranks import clip_grad_norm_, dot, norm, vdot
 from .placements import placement
@@ -31,7 +32,6 @@ from .placing import partial, replicate, varying
 from .process_group import (
     DistBackendError,
     DistError,
-    barrier,
     check,
     destroy_process_group,
     get_backend,

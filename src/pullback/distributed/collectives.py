@@ -16,11 +16,14 @@ from .. import errors
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, need_tensor
 from . import messages
-from .meeting import compare, gathered_objects, need_fitting
+from .meeting import Refusals, compare, gathered_objects, need_fitting
 from .messages import ReduceOp, need_for_each, need_op
 from .process_group import Group, group_of
 
 Array = np.ndarray[Any, Any]
+
+
+_TAGS = 1 << 20
 
 
 class Work:
@@ -39,8 +42,8 @@ class Work:
         """Wait until it has ended: until then nobody may read or write its tensors. True."""
         if self._request is not None:
             self._group.wait(self._request, self._said)
-            self._request = None
             self._end()
+            self._request = None
         return True
 
 
@@ -97,15 +100,16 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
     async_op: return a `Work` at once; the tensor has its new values after ``work.wait()``. Else None.
     """
     found = group_of(group)
-    data = _array("all_reduce()", tensor)
-    need_op("all_reduce()", op, data.dtype)
+    with Refusals(found, "all_reduce()"):
+        data = _array("all_reduce()", tensor)
+        need_op("all_reduce()", op, data.dtype)
     _agree(found, "all_reduce()", data, op)
     if not async_op or found.comm is None or not data.size:
         _write(tensor, messages.all_reduce(found, data, op, "all_reduce()"))
         return Work(found, None, "") if async_op else None
     given = messages.addable(data)
     taken = np.empty_like(given)
-    said = found.world.say("all_reduce()")
+    said = found.say("all_reduce()")
     request = found.comm.Iallreduce(given, taken, messages.mpi_op(found, op))
 
     def end() -> None:
@@ -117,8 +121,9 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
 def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None = None) -> None:
     """Replace the tensor of rank `dst` by the sum over the ranks; the others keep theirs."""
     found = group_of(group)
-    data, root = _array("reduce()", tensor), found.rank_in(dst, "reduce()")
-    need_op("reduce()", op, data.dtype)
+    with Refusals(found, "reduce()"):
+        data, root = _array("reduce()", tensor), found.rank_in(dst, "reduce()")
+        need_op("reduce()", op, data.dtype)
     _agree(found, "reduce()", data, f"{op} rank {found.ranks[root]}")
     total = messages.reduce(found, data, root, op, "reduce()")
     if found.rank == root:
@@ -128,7 +133,8 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None
 def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> None:
     """Replace a tensor by that of rank `src`."""
     found = group_of(group)
-    data, root = _array("broadcast()", tensor), found.rank_in(src, "broadcast()")
+    with Refusals(found, "broadcast()"):
+        data, root = _array("broadcast()", tensor), found.rank_in(src, "broadcast()")
     _agree(found, "broadcast()", data, f"rank {found.ranks[root]}")
     taken = messages.broadcast(found, data, root, "broadcast()")
     if found.rank != root:
@@ -138,8 +144,9 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> None:
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Group | None = None) -> None:
     """Write the tensors of all ranks into those of a list, in their order."""
     found = group_of(group)
-    data = _array("all_gather()", tensor, written=False)
-    _alike("all_gather()", tensor_list, found, data)
+    with Refusals(found, "all_gather()"):
+        data = _array("all_gather()", tensor, written=False)
+        _alike("all_gather()", tensor_list, found, data)
     _agree(found, "all_gather()", data)
     for t, a in zip(tensor_list, messages.all_gather(found, data, "all_gather()"), strict=True):
         _write(t, a)
@@ -148,16 +155,17 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Group | Non
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Group | None = None) -> None:
     """Write the tensors of all ranks into one: joined along the first axis, or stacked along a new one."""
     found = group_of(group)
-    data = _array("all_gather_into_tensor()", input_tensor, written=False)
-    out = _array("all_gather_into_tensor()", output_tensor)
-    if out.size != found.size * data.size or out.dtype != data.dtype:
-        raise ValueError(
-            errors.message(
-                "all_gather_into_tensor(): output_tensor",
-                expected=f"{data.dtype} with {found.size} * {data.size} elements",
-                found=errors.describe(output_tensor),
+    with Refusals(found, "all_gather_into_tensor()"):
+        data = _array("all_gather_into_tensor()", input_tensor, written=False)
+        out = _array("all_gather_into_tensor()", output_tensor)
+        if out.size != found.size * data.size or out.dtype != data.dtype:
+            raise ValueError(
+                errors.message(
+                    "all_gather_into_tensor(): output_tensor",
+                    expected=f"{data.dtype} with {found.size} * {data.size} elements",
+                    found=errors.describe(output_tensor),
+                )
             )
-        )
     _agree(found, "all_gather_into_tensor()", data)
     parts = messages.all_gather(found, data, "all_gather_into_tensor()")
     _write(output_tensor, np.stack(parts).reshape(out.shape))
@@ -168,10 +176,11 @@ def gather(
 ) -> None:
     """Write the tensors of all ranks into those of a list on rank `dst`. gather_list: None on the others."""
     found = group_of(group)
-    data, root = _array("gather()", tensor, written=False), found.rank_in(dst, "gather()")
-    _need_list("gather()", "gather_list", gather_list, found.rank == root)
-    if gather_list is not None:
-        _alike("gather()", gather_list, found, data)
+    with Refusals(found, "gather()"):
+        data, root = _array("gather()", tensor, written=False), found.rank_in(dst, "gather()")
+        _need_list("gather()", "gather_list", gather_list, found.rank == root)
+        if gather_list is not None:
+            _alike("gather()", gather_list, found, data)
     _agree(found, "gather()", data, f"rank {found.ranks[root]}")
     parts = messages.gather(found, data, root, "gather()")
     for t, a in zip(gather_list or (), parts, strict=False):
@@ -183,9 +192,10 @@ def scatter(
 ) -> None:
     """Write the tensor that rank `src` has for this rank into a tensor. scatter_list: None on the other ranks."""
     found = group_of(group)
-    data, root = _array("scatter()", tensor), found.rank_in(src, "scatter()")
-    _need_list("scatter()", "scatter_list", scatter_list, found.rank == root)
-    given = [data] * found.size if scatter_list is None else _alike("scatter()", scatter_list, found, data)
+    with Refusals(found, "scatter()"):
+        data, root = _array("scatter()", tensor), found.rank_in(src, "scatter()")
+        _need_list("scatter()", "scatter_list", scatter_list, found.rank == root)
+        given = [data] * found.size if scatter_list is None else _alike("scatter()", scatter_list, found, data)
     _agree(found, "scatter()", data, f"rank {found.ranks[root]}")
     _write(tensor, messages.scatter(found, given, root, "scatter()"))
 
@@ -205,9 +215,10 @@ def reduce_scatter(
 ) -> None:
     """Write the sum over the ranks of the tensors that they have for this one into `output`."""
     found = group_of(group)
-    data = _array("reduce_scatter()", output)
-    given = _alike("reduce_scatter()", input_list, found, data)
-    need_op("reduce_scatter()", op, data.dtype)
+    with Refusals(found, "reduce_scatter()"):
+        data = _array("reduce_scatter()", output)
+        given = _alike("reduce_scatter()", input_list, found, data)
+        need_op("reduce_scatter()", op, data.dtype)
     _agree(found, "reduce_scatter()", data, op)
     _write(output, messages.reduce_scatter(found, given, op, "reduce_scatter()"))
 
@@ -217,8 +228,9 @@ def all_to_all(
 ) -> None:
     """Write what each rank has for this one into the tensors of a list; shapes may differ."""
     found = group_of(group)
-    given = _alike("all_to_all()", input_tensor_list, found)
-    taken = _alike("all_to_all()", output_tensor_list, found)
+    with Refusals(found, "all_to_all()"):
+        given = _alike("all_to_all()", input_tensor_list, found)
+        taken = _alike("all_to_all()", output_tensor_list, found)
     compare(found, "all_to_all()", f"all_to_all() {given[0].dtype} into {taken[0].dtype}", False)
     need_fitting(found, [a.shape for a in given], [a.shape for a in taken])
     parts = messages.all_to_all(found, given, [(a.shape, a.dtype) for a in taken], "all_to_all()")
@@ -227,33 +239,41 @@ def all_to_all(
 
 
 def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> Work:
-    """Start to send a tensor to rank `dst`; the `Work` ends when its memory may be written to again."""
+    """Start to send a tensor to rank `dst`; the `Work` ends when that rank has begun to receive it.
+
+    Until then nobody may write to its memory. tag: a number from 0 to 2**20, which `irecv` has to give as well.
+    DistBackendError from ``work.wait()`` on both ranks if the one that receives has another shape or dtype.
+    """
     found = group_of(group)
     data, to = _array("isend()", tensor, written=False), found.rank_in(dst, "isend()")
-    _need_other("isend()", found, to, "destination")
+    _need_other("isend()", found, to, "destination", tag)
     given = messages.contiguous(data)  # the work keeps it until it has ended
-    said = found.world.say(f"isend() to rank {dst}")
-    return Work(found, found.comm.Isend(messages.raw(given), to, tag), said, given)
+    said = found.say(f"isend() to rank {dst}")
+    sending = messages.Parcel(found, given, to, tag, said, sends=True)
+    return Work(found, sending, said, given, sending.check)
 
 
 def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> Work:
-    """Start to receive a tensor from rank `src`, which has its values when the `Work` has ended."""
+    """Start to receive a tensor from rank `src`, which has its values when the `Work` has ended.
+
+    It has the shape and the dtype of what is sent: DistBackendError from ``work.wait()`` on both ranks else.
+    """
     found = group_of(group)
     data, fro = _array("irecv()", tensor), found.rank_in(src, "irecv()")
-    _need_other("irecv()", found, fro, "source")
+    _need_other("irecv()", found, fro, "source", tag)
     into = np.empty(data.shape, data.dtype)
-    said = found.world.say(f"irecv() from rank {src}")
-    receiving = messages.Receiving(found, into, fro, tag, said)
+    said = found.say(f"irecv() from rank {src}")
+    coming = messages.Parcel(found, into, fro, tag, said, sends=False)
 
     def end() -> None:
-        receiving.check()
+        coming.check()
         _write(tensor, into)
 
-    return Work(found, receiving, said, into, end)
+    return Work(found, coming, said, into, end)
 
 
 def send(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) -> None:
-    """Send a tensor to rank `dst`, which receives it."""
+    """Send a tensor to rank `dst`, and wait until that rank receives it."""
     isend(tensor, dst, group, tag).wait()
 
 
@@ -263,7 +283,9 @@ def recv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> 
     return src
 
 
-def _need_other(what: str, group: Group, rank: int, name: str) -> None:
+def _need_other(what: str, group: Group, rank: int, name: str, tag: Any) -> None:
+    if not isinstance(tag, int) or not 0 <= tag <= _TAGS:
+        raise ValueError(errors.message(f"{what}: tag", expected=f"an int from 0 to {_TAGS}", found=repr(tag)))
     if rank == group.rank:
         raise ValueError(
             errors.message(
@@ -275,15 +297,16 @@ def _need_other(what: str, group: Group, rank: int, name: str) -> None:
 def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | None = None) -> None:
     """Replace the objects in a list by those of rank `src`. They are pickled; lists are equally long on all ranks."""
     found = group_of(group)
-    root = found.rank_in(src, "broadcast_object_list()")
-    if not isinstance(object_list, list):
-        raise TypeError(
-            errors.message("broadcast_object_list()", expected="a list", found=errors.describe(object_list))
-        )
+    with Refusals(found, "broadcast_object_list()"):
+        root = found.rank_in(src, "broadcast_object_list()")
+        if not isinstance(object_list, list):
+            raise TypeError(
+                errors.message("broadcast_object_list()", expected="a list", found=errors.describe(object_list))
+            )
+        data = np.frombuffer(pickle.dumps(object_list) if found.rank == root else b"", np.uint8)
     compare(found, "broadcast_object_list()", f"broadcast_object_list() of {len(object_list)} objects", False)
     if found.comm is None:
         return
-    data = np.frombuffer(pickle.dumps(object_list) if found.rank == root else b"", np.uint8)
     length = messages.broadcast(found, np.array(data.size), root, "broadcast_object_list()")
     taken = data if found.rank == root else np.empty(int(length), np.uint8)
     taken = messages.broadcast(found, taken, root, "broadcast_object_list()")
@@ -294,12 +317,13 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: Group | N
 def all_gather_object(object_list: list[Any], obj: Any, group: Group | None = None) -> None:
     """Write the objects of all ranks into a list, in their order. They are pickled."""
     found = group_of(group)
-    if not isinstance(object_list, list) or len(object_list) != found.size:
-        raise ValueError(
-            errors.message(
-                "all_gather_object(): object_list",
-                expected=f"a list with a place for each of {found.size} ranks",
-                found=errors.describe(object_list),
+    with Refusals(found, "all_gather_object()"):
+        if not isinstance(object_list, list) or len(object_list) != found.size:
+            raise ValueError(
+                errors.message(
+                    "all_gather_object(): object_list",
+                    expected=f"a list with a place for each of {found.size} ranks",
+                    found=errors.describe(object_list),
+                )
             )
-        )
     object_list[:] = gathered_objects(found, obj, "all_gather_object()")

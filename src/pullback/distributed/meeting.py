@@ -13,7 +13,7 @@ from __future__ import annotations
 import pickle
 import weakref
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,25 +23,75 @@ from ..autograd.engine import Together
 from ..autograd.node import reachable
 from ..tensor.tensor import Edge, wrap
 from .board import here
-from .process_group import ENDINGS, WORLD, DistBackendError, Group, same_everywhere
+from .process_group import ENDINGS, WORLD, DistBackendError, Group, group_of, same_everywhere
+
+_TRACKED, _REFUSED = 1, 2
+"""What a rank says of its call: it is tracked; its arguments are refused."""
+
+_ROWS, _BITS = 4, 62
+"""The rows of bits that a meeting has place for, of so many bits each."""
+
+_NONE = (0,) * _ROWS
 
 
-def compare(group: Group, what: str, signature: str, tracked: bool) -> bool:
-    """Whether any rank's arguments are tracked. DistBackendError on all ranks if they call different things."""
-    if group.comm is None:
-        return tracked
+def compare(group: Group, what: str, signature: str, tracked: bool, told: Callable[[], str] | None = None) -> bool:
+    """Whether any rank's arguments are tracked. DistBackendError on all ranks if they call different things.
+
+    told: what an error says of the call, instead of its signature.
+    """
+    return tracked if group.comm is None else bool(_meeting(group, what, signature, tracked, _NONE, told)[0])
+
+
+def _meeting(
+    group: Group, what: str, signature: str, flags: int, rows: Sequence[int], told: Callable[[], str] | None
+) -> list[int]:
+    """The flags and the rows of bits, joined by "or" over the ranks, which all call the same thing."""
     mark = zlib.crc32(signature.encode())
-    most, least, tracked = same_everywhere(group, np.array([mark, -mark, tracked]), what).tolist()
-    if most != -least:
-        raise _differ(group, f"{signature} at {here()}")
-    return bool(tracked)
+    given = np.array([mark, ~mark, flags, *rows])
+    found = np.empty_like(given)
+    group.finish(what, lambda: group.control.Iallreduce(given, found, group.world.mpi.BOR))
+    most, least, *joined = found.tolist()
+    if most & least or joined[0] & _REFUSED:
+        raise _differ(group, told() if told else f"{signature} at {here()}", bool(joined[0] & _REFUSED))
+    return joined
+
+
+class Refusals:
+    """A context for the checks of a collective's arguments on one rank: what it refuses there, all ranks raise.
+
+    The other ranks are told as they compare what they call, so that all go on with the next collective.
+    """
+
+    __slots__ = ("_group", "_what")
+
+    def __init__(self, group: Group, what: str) -> None:
+        self._group, self._what = group, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, Exception) and self._group.comm is not None and not self._group.broken:
+            group, what = self._group, self._what
+            given = np.array([0, 0, _REFUSED, *_NONE])
+            group.finish(what, lambda: group.control.Iallreduce(given, given.copy(), group.world.mpi.BOR))
+            said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            gathered(group, f"refuses {what} at {here()}: {said}")
+
+
+def barrier(group: Group | None = None) -> None:
+    """Wait until every rank of the group has come here."""
+    compare(group_of(group), "barrier()", "barrier()", False)
 
 
 def gathered_objects(group: Group, mine: Any, what: str) -> list[Any]:
     """What each rank gives, pickled on the way: for reports and for objects, not for arrays."""
     if group.comm is None:
         return [mine]
-    data = np.frombuffer(pickle.dumps(mine), np.uint8)
+    with Refusals(group, what):
+        data = np.frombuffer(pickle.dumps(mine), np.uint8)
+    if what:
+        compare(group, what, what, False)
     length = int(same_everywhere(group, np.array([data.size]), what)[0])
     padded, found = np.zeros(length, np.uint8), np.empty((group.size, length), np.uint8)
     padded[: data.size] = data
@@ -54,9 +104,14 @@ def gathered(group: Group, text: str) -> list[str]:
     return gathered_objects(group, text, "")
 
 
-def _differ(group: Group, mine: str) -> DistBackendError:
-    """The error of ranks that are about to do different things."""
+def _differ(group: Group, mine: str, refused: bool = False) -> DistBackendError:
+    """The error of ranks that are about to do different things. refused: one of them has refused to."""
     lines = [f"    rank {rank}: {said}\n" for rank, said in zip(group.ranks, gathered(group, mine), strict=True)]
+    if refused:
+        return DistBackendError(
+            f"a rank refuses its arguments, so that no rank has done the collective:\n{''.join(lines)}"
+            "  What to do: mend that rank's call. All ranks have raised, and may go on together."
+        )
     return DistBackendError(
         "the ranks call different collectives, or with different tensors:\n"
         + "".join(lines)
@@ -125,55 +180,67 @@ def meet(
         return roots, towards
     group = ledgers[0][0] if len(ledgers) == 1 else WORLD[0].groups[0]
     entries = [noted for _, ledger in ledgers for noted in ledger.open.values()]
-    count = len(entries)
-    state = np.array([len(ledgers), *(n for _, ledger in ledgers for n in (ledger.low, ledger.next)), count])
-    _check_ledgers(group, state, entries)
+    state = [len(entries), *((ledger.low, ledger.next) for _, ledger in ledgers)]
     nodes = [noted.node() for noted in entries]
-    own = set(reachable(edge[0] for edge, _ in roots))
-    reached, first = _spread(group, nodes, own, entries)
+    first = _bits(map(set(reachable(edge[0] for edge, _ in roots)).__contains__, nodes))
+    reached, alive = _spread(group, state, nodes, first, entries)
     added = [
         ((nodes[i], 0, entries[i].shape, entries[i].dtype), np.zeros(entries[i].shape, entries[i].dtype))
-        for i in map(int, np.flatnonzero(reached & ~first))
+        for i in _places(reached & ~first)
     ]
     if towards is not None:
-        towards = towards | {nodes[i] for i in map(int, np.flatnonzero(reached))}
-    alive = same_everywhere(group, np.array([node is not None for node in nodes], np.int64), "backward()")
-    done = [i for i in range(count) if not alive[i] or (reached[i] and not keep)]
+        towards = towards | {nodes[i] for i in _places(reached)}
+    done = [i for i in range(len(nodes)) if not alive >> i & 1 or (reached >> i & 1 and not keep)]
     _close(ledgers, done)
     return [*roots, *((edge, wrap(zeros) if taped else zeros) for edge, zeros in added)], towards
 
 
-def _check_ledgers(group: Group, state: np.ndarray[Any, Any], entries: Sequence[Noted]) -> None:
-    mark = zlib.crc32(state.tobytes())
-    found = same_everywhere(group, np.array([mark, -mark]), "backward()")
-    if found[0] != -found[1]:
-        raise _differ(group, f"backward() at {here()}, after {len(entries)} communications, last {entries[-1].said}")
+def _bits(of: Iterable[bool]) -> int:
+    """A row of bits, the first of them the lowest."""
+    return sum([1 << i for i, bit in enumerate(of) if bit])
 
 
-def _spread(
-    group: Group, nodes: Sequence[Any], own: set[Any], entries: Sequence[Noted]
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Which communications some rank reaches, and which this one does from its own roots."""
-    first = reached = np.array([node in own for node in nodes])
+def _places(bits: int) -> list[int]:
+    return [i for i in range(bits.bit_length()) if bits >> i & 1]
+
+
+def _spread(group: Group, state: Any, nodes: Sequence[Any], reached: int, entries: Sequence[Noted]) -> tuple[int, int]:
+    """Which communications some rank reaches, and which live on some rank. reached: those that this one's roots do.
+
+    Where all ranks reach the same, as they mostly do, that is one message.
+    """
+    every = (1 << len(nodes)) - 1
+    lives = _bits(node is not None for node in nodes)
     while True:
-        union = same_everywhere(group, reached.astype(np.int64), "backward()") > 0
-        wanted = [int(i) for i in np.flatnonzero(union)]
-        lost = [i for i in wanted if nodes[i] is None]
-        more = set(reachable(nodes[i] for i in wanted if nodes[i] is not None))
-        grown = union | np.array([node in more for node in nodes])
-        state = np.array([bool((grown != reached).any()), (lost[0] + 1) if lost else 0])
-        found = same_everywhere(group, state, "backward()")
-        if found[1]:
-            here_lost = f"dropped it: {entries[lost[0]].said}" if lost else f"has {entries[found[1] - 1].said}"
-            lines = zip(group.ranks, gathered(group, here_lost), strict=True)
+        reached, others, alive, dead = _joined(
+            group, state, (reached, every & ~reached, lives, every & ~lives), entries
+        )
+        if lost := _places(reached & dead):
+            said = "has" if nodes[lost[0]] is not None else "dropped it:"
+            lines = zip(group.ranks, gathered(group, f"{said} {entries[lost[0]].said}"), strict=True)
             raise DistBackendError(
                 "backward(): a rank differentiates the result of a communication that another has dropped:\n"
                 + "".join(f"    rank {rank} {said}\n" for rank, said in lines)
                 + "  What to do: keep the result until after backward() on every rank, also where it is not used."
             )
-        if not found[0]:
-            return grown, first
-        reached = grown
+        if not reached & others:
+            return reached, alive
+        more = set(reachable(nodes[i] for i in _places(reached)))
+        reached |= _bits(map(more.__contains__, nodes))
+
+
+def _joined(group: Group, state: Any, rows: Sequence[int], entries: Sequence[Noted]) -> list[int]:
+    """Rows of bits about the communications, joined by "or" over the ranks, which all have the same communications."""
+
+    def told() -> str:
+        return f"backward() at {here()}, after {len(entries)} communications, last {entries[-1].said}"
+
+    lowest = (1 << _BITS) - 1
+    _, *found = _meeting(group, "backward()", f"backward() {state}", 0, [row & lowest for row in rows], told)
+    for start in range(_BITS, len(entries), _BITS):  # more than have place in a meeting
+        rest = _meeting(group, "", "", 0, [row >> start & lowest for row in rows], told)[1:]
+        found = [low | more << start for low, more in zip(found, rest, strict=True)]
+    return found
 
 
 def _close(ledgers: Sequence[tuple[Group, Ledger]], done: Sequence[int]) -> None:
@@ -192,6 +259,7 @@ def need_same_values(group: Group, array: np.ndarray[Any, Any], what: str) -> No
     """RuntimeError on every rank unless all hold the same bytes."""
     if group.comm is None:
         return
+    compare(group, what, what, False)
     mark = zlib.crc32(
         f"{array.dtype}{array.shape}".encode(), zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data)
     )

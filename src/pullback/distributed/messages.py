@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from .process_group import Group
+from .process_group import DistBackendError, Group
 
 Array = np.ndarray[Any, Any]
 
@@ -180,48 +180,91 @@ def all_to_all(group: Group, arrays: Sequence[Array], kinds: Sequence[Any], what
     return found
 
 
-def exchange(group: Group, array: Array, dst: int | None, src: int | None, what: str) -> Array:
-    """Send to one rank and receive an array of the same kind from another; zeros where there is no sender."""
+def exchange(group: Group, array: Array, dst: int | None, src: int | None, what: str, compared: bool = True) -> Array:
+    """Send to one rank and receive an array of the same kind from another; zeros where there is no sender.
+
+    compared: whether it is known that all have the same kind. DistBackendError if another comes; the others do not know
+    of it, so nothing can be sent in the group any more.
+    """
     found = np.zeros(array.shape, array.dtype)
     if group.comm is None:
         return array.copy() if dst == src == 0 else found
-    said = group.world.say(what)
+    said = group.say(what)
     given, none = contiguous(array), group.world.mpi.PROC_NULL
-    sent = group.comm.Isend(raw(given), none if dst is None else dst, 1)
-    receiving = Receiving(group, found, none if src is None else src, 1, said)
-    group.wait(receiving, said)
-    receiving.check()
-    group.wait(sent, said)
+    to, fro = (none if rank is None else rank for rank in (dst, src))
+    sent = Parcel(group, given, to, 1, said, sends=True, asked=False, told=not compared)
+    coming = Parcel(group, found, fro, 1, said, sends=False, asked=not compared, told=False)
+    for parcel in (coming, sent):
+        group.wait(parcel, said)
+    try:
+        coming.check()
+    except DistBackendError as error:
+        group.broken = str(error).partition(chr(10))[0]
+        raise
     return found
 
 
-class Receiving:
-    """An array that is awaited from a rank, as a request: ValueError if another length comes."""
+class Parcel:
+    """An array on its way to a rank, or from one, as a request, beside which the two tell each other what it is.
 
-    def __init__(self, group: Group, into: Array, src: int, tag: int, said: str) -> None:
-        self._group, self._into, self._src, self._said, self._mpi = group, into, src, said, group.world.mpi
-        self._status = self._mpi.Status()
-        self._request = group.comm.Irecv(raw(into), src, tag)
+    array: what is sent, or the memory for what comes. told: whether this rank says what it has; asked: whether the
+    other does. So both know if these differ, and neither waits for the other then.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        array: Array,
+        rank: int,
+        tag: int,
+        said: str,
+        sends: bool,
+        asked: bool = True,
+        told: bool = True,
+    ) -> None:
+        self._group, self._rank, self._said, self._sends, self._mpi = group, rank, said, sends, group.world.mpi
+        self._own, self._theirs = _described(array), np.zeros(_SAID, np.uint8)
+        tags = 2 * tag, 2 * tag + 1  # of what a sender says, and of what a receiver says
+        self._requests = [group.control.Isend(self._own, rank, tags[not sends])] if told else []
+        if asked:
+            self._requests.append(group.control.Irecv(self._theirs, rank, tags[sends]))
+        else:
+            self._theirs = self._own
+        start = group.comm.Isend if sends else group.comm.Irecv
+        self._requests.append(start(raw(array), rank, tag))
 
     def Test(self) -> bool:  # noqa: N802 - as MPI's requests have it
         """Whether it has come."""
+        self._requests = [request for request in self._requests if not self._ended(request)]
+        return not self._requests
+
+    def _ended(self, request: Any) -> bool:
         try:
-            return bool(self._request.Test(self._status))
+            return bool(request.Test())
         except self._mpi.Exception as error:
             if error.Get_error_class() != self._mpi.ERR_TRUNCATE:
                 raise
-            raise self._wrong() from None
+            return True  # there was more than has place, and both are told so
 
     def check(self) -> None:
-        """Refuse what has come, if it is shorter."""
-        if self._src != self._mpi.PROC_NULL and self._status.Get_count(self._mpi.BYTE) != self._into.nbytes:
-            raise self._wrong()
-
-    def _wrong(self) -> ValueError:
-        return ValueError(
-            errors.message(
-                f"{self._said}: rank {self._group.ranks[self._src]} has sent other data",
-                expected=f"{self._into.dtype}{list(self._into.shape)}",
-                do="have both ranks give tensors of one dtype and shape",
+        """DistBackendError if the other rank has said something else."""
+        if self._rank != self._mpi.PROC_NULL and not np.array_equal(self._own, self._theirs):
+            own, theirs = (said.tobytes().rstrip(b"\0").decode() for said in (self._own, self._theirs))
+            raise DistBackendError(
+                errors.message(
+                    f"{self._said}: rank {self._group.ranks[self._rank]} {'expects' if self._sends else 'has sent'} "
+                    "other data",
+                    expected=theirs if self._sends else own,
+                    found=own if self._sends else theirs,
+                    do="have both ranks give tensors of one dtype and shape",
+                )
             )
-        )
+
+
+_SAID = 128
+"""The bytes of what ranks tell each other of an array."""
+
+
+def _described(array: Array) -> Array:
+    text = f"{array.dtype}{list(array.shape)}".encode()[:_SAID]
+    return np.frombuffer(text.ljust(_SAID, b"\0"), np.uint8)

@@ -31,7 +31,7 @@ from ..table.levels import highest
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
 from . import messages
-from .meeting import compare, need_same_values, note
+from .meeting import Refusals, compare, need_same_values, note
 from .placements import PARTIAL, REPLICATED, VARYING, Placed, level_of, placement
 from .process_group import Group
 
@@ -268,7 +268,7 @@ class Exchange(Move):
     src: int | None = None
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [messages.exchange(self.group, arrays[0], self.dst, self.src, "")]
+        return [messages.exchange(self.group, arrays[0], self.dst, self.src, "", self.alike)]
 
     @property
     def adjoint(self) -> Move:
@@ -290,16 +290,12 @@ class Border(Exchange):
 
 def move(how: Move, *tensors: Tensor) -> Any:
     """The result of a move of tensors: a tensor, or a tuple of them; recorded if it is on any rank."""
-    levels: list[str] = []
-    for t in tensors:
-        if (found := placement(t)) != how.takes:
-            raise _misplaced(how, found)
-        if isinstance(t, Lifted) and type(t._data) is not Placed:
-            levels = _transforms(how, tensors)
-    tracked = thread.modes.grad_enabled and any(map(is_tracked, tensors))
-    own = tracked
-    if thread.modes.units:
-        _refuse_units(how, thread.modes.units)
+    if how.talks:
+        with Refusals(how.group, how.name):
+            levels = _checked(how, tensors)
+    else:
+        levels = _checked(how, tensors)
+    tracked = own = thread.modes.grad_enabled and any(map(is_tracked, tensors))
     if how.talks:
         tracked = compare(how.group, how.name, _signature(how, tensors, levels), tracked) and thread.modes.grad_enabled
     if not tracked and not levels:  # there is nothing to record, and nobody else to ask
@@ -309,6 +305,21 @@ def move(how: Move, *tensors: Tensor) -> Any:
         token = wrap(np.zeros(()))
         token._requires_grad = True
     return Moved.apply(how, tracked, token, *tensors)
+
+
+def _checked(how: Move, tensors: Sequence[Tensor]) -> list[str]:
+    """The titles of the transforms that tensors belong to; refused are those that the move cannot take."""
+    levels: list[str] = []
+    for t in tensors:
+        if (found := placement(t)) != how.takes:
+            raise _misplaced(how, found)
+        if isinstance(t, Lifted) and type(t._data) is not Placed:
+            levels = _transforms(how, tensors)
+        else:
+            _array(how, t)
+    if thread.modes.units:
+        _refuse_units(how, thread.modes.units)
+    return levels
 
 
 def _signature(how: Move, tensors: Sequence[Tensor], levels: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from .. import errors
 from ..ops import NAMES
 from ..tensor.tensor import Tensor, need_tensor, wrap
 from . import messages
+from .meeting import Refusals, compare
 from .moves import AllGather, AllReduce, move
 from .placements import VARYING, placed_on, placement
 from .process_group import Group, group_of
@@ -28,10 +29,11 @@ def vdot(a: Tensor, b: Tensor, *, group: Group | None = None) -> Tensor:
 
 
 def _product(what: str, a: Tensor, b: Tensor, group: Group | None) -> Tensor:
-    if need_tensor(what, a).shape != need_tensor(what, b).shape:
-        shapes = f"{[*a.shape]} and {[*b.shape]}"
-        raise RuntimeError(errors.message(what, expected="two tensors of one shape on this rank", found=shapes))
-    total = (a * b).sum()
+    with Refusals(group_of(group), what):
+        if need_tensor(what, a).shape != need_tensor(what, b).shape:
+            shapes = f"{[*a.shape]} and {[*b.shape]}"
+            raise RuntimeError(errors.message(what, expected="two tensors of one shape on this rank", found=shapes))
+        total = (a * b).sum()
     return move(AllReduce(placed_on(total, group), what), total)
 
 
@@ -50,7 +52,8 @@ def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
     """
     _need_order("norm(): ord", ord)
     of = NAMES["linalg"]["vector_norm"]
-    own = of(need_tensor("norm()", x), ord) if x.numel() else x.abs().sum()
+    with Refusals(group_of(group), "norm()"):
+        own = of(need_tensor("norm()", x), ord) if x.numel() else x.abs().sum()
     return of(NAMES[""]["stack"](move(AllGather(placed_on(own, group), "norm()"), own)), ord)
 
 
@@ -70,17 +73,9 @@ def clip_grad_norm_(
     """
     found = group_of(group)
     _need_order("clip_grad_norm_(): norm_type", norm_type)
-    params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    grads = [p._grad for p in params if p._grad is not None]
-    if placed := [kind for g in grads if (kind := placement(g)) != VARYING]:
-        raise RuntimeError(
-            errors.message(
-                "clip_grad_norm_()",
-                expected="varying gradients, others on each rank",
-                found=f"{placed[0]} ones",
-                do="nn.utils.clip_grad_norm_(parameters, max_norm), which has the norm of one rank's",
-            )
-        )
+    with Refusals(found, "clip_grad_norm_()"):
+        grads = _varying_gradients(parameters)
+    compare(found, "clip_grad_norm_()", f"clip_grad_norm_() {max_norm} {norm_type}", False)
     sizes: list[Any] = [np.abs(g._data).astype(np.float64).ravel() for g in grads]
     if math.isinf(norm_type):
         own = max([float(s.max()) for s in sizes if s.size], default=0.0)
@@ -93,3 +88,18 @@ def clip_grad_norm_(
         g._data[...] = g._data * factor
         g._bump()
     return wrap(np.array(total))
+
+
+def _varying_gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    grads = [p._grad for p in params if p._grad is not None]
+    if placed := [kind for g in grads if (kind := placement(g)) != VARYING]:
+        raise RuntimeError(
+            errors.message(
+                "clip_grad_norm_()",
+                expected="varying gradients, others on each rank",
+                found=f"{placed[0]} ones",
+                do="nn.utils.clip_grad_norm_(parameters, max_norm), which has the norm of one rank's",
+            )
+        )
+    return grads

@@ -7,7 +7,7 @@ import numpy as np
 from .. import errors
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, need_tensor, wrap
-from .meeting import compare, need_same_values
+from .meeting import Refusals, compare, need_same_values
 from .moves import ToParts, Vary, move
 from .placements import PARTIAL, REPLICATED, VARYING, level_of, placed_on, placement
 from .process_group import Group, group_of
@@ -32,17 +32,18 @@ def replicate(x: Tensor, group: Group | None = None) -> Tensor:
     data = need_tensor("replicate()", x)._data
     if placement(x) == REPLICATED:
         return x
-    if not isinstance(data, np.ndarray):
-        raise TypeError(
-            errors.message("replicate()", expected="a tensor that holds an array", found=f"a {placement(x)} one")
-        )
-    if x._edge is not None and thread.modes.grad_enabled:
-        raise RuntimeError(
-            errors.message(
-                "replicate(): a tensor that was computed from tensors that require grad, whose gradient would be lost",
-                do="distributed.nn.functional.broadcast(x, 0), or all_reduce(x, op=ReduceOp.AVG), which have one",
+    with Refusals(found, "replicate()"):
+        if not isinstance(data, np.ndarray):
+            raise TypeError(
+                errors.message("replicate()", expected="a tensor that holds an array", found=f"a {placement(x)} one")
             )
-        )
+        if x._edge is not None and thread.modes.grad_enabled:
+            raise RuntimeError(
+                errors.message(
+                    "replicate(): a tensor computed from tensors that require grad, whose gradient would be lost",
+                    do="distributed.nn.functional.broadcast(x, 0), or all_reduce(x, op=ReduceOp.AVG), which have one",
+                )
+            )
     compare(found, "replicate()", f"replicate() {data.dtype}{list(data.shape)} {x.requires_grad}", False)
     need_same_values(found, data, "replicate()")
     made = level_of(found).place(wrap(data.copy()), REPLICATED)

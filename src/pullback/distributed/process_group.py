@@ -86,6 +86,7 @@ class Group:
         self.timeout = world.timeout if timeout is None else timeout
         self.number = len(world.groups)
         self.level: Any = None  # of the tensors that are placed on it
+        self.broken = ""  # what has left its ranks out of step, for ever
         world.groups.append(self)
 
     def __repr__(self) -> str:
@@ -105,9 +106,21 @@ class Group:
 
     def finish(self, what: str, start: Callable[[], Any]) -> None:
         """Start an operation on the communicator, and wait for its end. what: what it is; "" for part of another."""
-        check_process(self.world)
-        said = self.world.say(what)
+        said = self.say(what)
         self.wait(start(), said)
+
+    def say(self, what: str) -> str:
+        """Put what this rank is about to do on the board; DistBackendError if the ranks are no longer in step."""
+        check_process(self.world)
+        if self.broken:
+            raise DistBackendError(
+                errors.message(
+                    f"{what or 'a collective'} at {here()}: the ranks of {self} are no longer in step, since "
+                    f"{self.broken}",
+                    do="mend that, and start again; nothing can be sent in this group any more",
+                )
+            )
+        return self.world.say(what)
 
     def wait(self, request: Any, said: str) -> None:
         """Wait for a request; DistBackendError if it cannot end, or does not within the time limit."""
@@ -146,6 +159,7 @@ class Group:
 
     def _stuck(self, said: str, gone: list[str], waited: float) -> DistBackendError:
         rank = self.world.rank
+        self.broken = f"rank {rank} has waited in vain in {said}"
         lines = gone or [
             f"rank {r} {'waits in' if row.state == boards.WAITING else 'is elsewhere; it was last in'} {row.text}"
             for r, row in self._rows()
@@ -385,13 +399,6 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     member = world.rank in chosen
     comm = whole.Split(0 if member else world.mpi.UNDEFINED, world.rank)
     return Group(world, comm, chosen, seconds) if member else NON_MEMBER
-
-
-def barrier(group: Group | None = None) -> None:
-    """Wait until every rank of the group has come here."""
-    found = group_of(group)
-    if found.comm is not None:
-        found.finish("barrier()", found.comm.Ibarrier)
 
 
 def check(on: bool = True) -> None:

@@ -26,7 +26,7 @@ from ..func.reverse import vjp
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, is_tracked, need_tensor, wrap
 from . import messages
-from .meeting import compare, note
+from .meeting import Refusals, compare, note
 from .placements import VARYING, placement
 from .process_group import Group, group_of
 
@@ -154,17 +154,18 @@ def _solve(
     what: str, method: Any, A: Any, b: Any, params: Sequence[Tensor], limits: tuple[Any, float, Any], group: Any
 ) -> Tensor:
     found = group_of(group)
-    if placement(need_tensor(what, b)) != VARYING:
-        raise RuntimeError(
-            errors.message(what, expected="a varying b", found=f"a {placement(b)} one", do="distributed.varying(b)")
-        )
-    if b.dtype.numpy.kind not in "fc":
-        raise RuntimeError(
-            errors.message(
-                what, expected="floating point or complex numbers", found=errors.describe(b), do="b.double()"
+    with Refusals(found, what):
+        if placement(need_tensor(what, b)) != VARYING:
+            raise RuntimeError(
+                errors.message(what, expected="a varying b", found=f"a {placement(b)} one", do="distributed.varying(b)")
             )
-        )
-    params = [need_tensor(f"{what}: params", p) for p in params]
+        if b.dtype.numpy.kind not in "fc":
+            raise RuntimeError(
+                errors.message(
+                    what, expected="floating point or complex numbers", found=errors.describe(b), do="b.double()"
+                )
+            )
+        params = [need_tensor(f"{what}: params", p) for p in params]
     solver = _Solver(what, method, A, limits, found)
     solver.need_explicit(b, params)
     return solver(b, *params)

@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from ..ops import NAMES
 from ..tensor.tensor import Tensor, need_tensor
-from .meeting import gathered_objects
+from .meeting import Refusals, gathered_objects
 from .moves import AllToAll, Border, move
 from .placements import placed_on
 from .process_group import Group, group_of, new_group
@@ -133,15 +133,18 @@ def halo(
     >>> dist.destroy_process_group()
     """
     need_tensor("halo()", x)
-    axis = _axis("halo()", x, axis)
-    if grid is not None and (periodic or group is not None):
-        raise ValueError(errors.message("halo(): periodic and group are the grid's", do="give them to Grid() alone"))
+    with Refusals(placed_on(x, group) if grid is None else grid.group, "halo()"):
+        axis = _axis("halo()", x, axis)
+        if grid is not None and (periodic or group is not None):
+            raise ValueError(
+                errors.message("halo(): periodic and group are the grid's", do="give them to Grid() alone")
+            )
+        cells = x.shape[axis]
+        if not 1 <= width <= cells:
+            raise ValueError(
+                errors.message("halo(): width", expected=f"from 1 to {cells}, the cells of a rank", found=str(width))
+            )
     grid, along = (_ring(placed_on(x, group), periodic), 0) if grid is None else (grid, axis)
-    cells = x.shape[axis]
-    if not 1 <= width <= cells:
-        raise ValueError(
-            errors.message("halo(): width", expected=f"from 1 to {cells}, the cells of a rank", found=str(width))
-        )
     before, after = grid.neighbour(along, -1), grid.neighbour(along, 1)
     front = move(Border(grid.group, "halo()", after, before), x.narrow(axis, cells - width, width))
     behind = move(Border(grid.group, "halo()", before, after), x.narrow(axis, 0, width))
@@ -173,7 +176,8 @@ def ifft(x: Tensor, axis: int, norm: str | None = None, *, group: Group | None =
 
 def _transformed(name: str, x: Tensor, axis: int, norm: str | None, group: Group | None) -> Tensor:
     found = placed_on(need_tensor(f"{name}()", x), group)
-    axis = _axis(f"{name}()", x, axis)
+    with Refusals(found, f"{name}()"):
+        axis = _axis(f"{name}()", x, axis)
     lines = x.movedim(axis, -1)
     shape = lines.shape
     lines = lines.reshape(-1, shape[-1])

@@ -134,6 +134,14 @@ def less_than_expected():
     dist.send(pullback.ones(2), 1) if FIRST else dist.recv(t, 0)
 
 
+def another_dtype_than_expected():
+    dist.send(pullback.ones(6), 1) if FIRST else dist.recv(pullback.ones(3, dtype=pullback.float64), 0)
+
+
+def another_shape_than_expected():
+    dist.send(pullback.ones(3, 2), 1) if FIRST else dist.recv(pullback.ones(2, 3), 0)
+
+
 def does_not_fit():
     dist.all_to_all([pullback.zeros(2)] * SIZE, [pullback.ones(2), pullback.ones(2 + RANK)])
 
@@ -221,6 +229,10 @@ def another_graph():
     if FIRST:
         dist.varying(y)
     y.backward()
+
+
+def a_list_that_one_refuses():
+    dist.gather(t, [t.clone() for _ in range(SIZE + 1)] if FIRST else None, 0)
 
 
 def not_the_same_gradient():

@@ -25,7 +25,7 @@ from ... import errors
 from ...ops import NAMES
 from ...tensor.tensor import Tensor, need_tensor
 from .. import moves
-from ..meeting import need_fitting
+from ..meeting import Refusals, need_fitting
 from ..messages import ReduceOp, need_for_each, need_op
 from ..moves import move
 from ..placements import PARTIAL, placed_on, placement
@@ -53,7 +53,8 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
     See https://docs.pytorch.org/docs/stable/distributed.html.
     """
     found = placed_on(need_tensor("all_reduce()", tensor), group)
-    need_op("all_reduce()", op, tensor._data.dtype)
+    with Refusals(found, "all_reduce()"):
+        need_op("all_reduce()", op, tensor._data.dtype)
     if op in (ReduceOp.SUM, ReduceOp.AVG):
         kind = moves.SumParts if placement(tensor) == PARTIAL else moves.AllReduce
         total: Tensor = move(kind(found, f"all_reduce({op})"), tensor)
@@ -66,7 +67,9 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
 def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> Tensor:
     """The tensor of rank `src`, replicated. tensor: varying, of the same shape on every rank."""
     found = placed_on(need_tensor("broadcast()", tensor), group)
-    return move(moves.Broadcast(found, "broadcast()", found.rank_in(src, "broadcast()")), tensor)
+    with Refusals(found, "broadcast()"):
+        root = found.rank_in(src, "broadcast()")
+    return move(moves.Broadcast(found, "broadcast()", root), tensor)
 
 
 def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]:
@@ -77,9 +80,10 @@ def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]
 
 def all_gather_into_tensor(tensor: Tensor, group: Group | None = None) -> Tensor:
     """The tensors of all ranks, joined along their first axis, replicated. tensor: with at least one axis."""
-    need_tensor("all_gather_into_tensor()", tensor)
-    if not tensor.ndim:
-        raise RuntimeError(errors.message("all_gather_into_tensor()", expected="an axis", found="a 0-d tensor"))
+    found = placed_on(need_tensor("all_gather_into_tensor()", tensor), group)
+    with Refusals(found, "all_gather_into_tensor()"):
+        if not tensor.ndim:
+            raise RuntimeError(errors.message("all_gather_into_tensor()", expected="an axis", found="a 0-d tensor"))
     return NAMES[""]["cat"](all_gather(tensor, group))
 
 
@@ -89,23 +93,29 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None
     RuntimeError: another op; use `all_reduce`.
     """
     found = placed_on(need_tensor("reduce()", tensor), group)
-    need_op("reduce()", op, tensor._data.dtype)
-    _need_sum("reduce()", op)
-    total: Tensor = move(moves.Reduce(found, "reduce()", found.rank_in(dst, "reduce()")), tensor)
+    with Refusals(found, "reduce()"):
+        need_op("reduce()", op, tensor._data.dtype)
+        _need_sum("reduce()", op)
+        root = found.rank_in(dst, "reduce()")
+    total: Tensor = move(moves.Reduce(found, "reduce()", root), tensor)
     return total / found.size if op == ReduceOp.AVG else total
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Group | None = None) -> tuple[Tensor, ...]:
     """The tensors of all ranks, in their order, on rank `dst`; zeros on the others. tensor, results: varying."""
     found = placed_on(need_tensor("gather()", tensor), group)
-    return move(moves.Gather(found, "gather()", found.rank_in(dst, "gather()")), tensor)
+    with Refusals(found, "gather()"):
+        root = found.rank_in(dst, "gather()")
+    return move(moves.Gather(found, "gather()", root), tensor)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Group | None = None) -> Tensor:
     """The tensor that rank `src` has for this rank. tensors: one for each rank, of one shape; varying."""
     found = group_of(group)
-    given = _one_for_each("scatter()", tensors, found, alike=True)
-    return move(moves.Scatter(found, "scatter()", found.rank_in(src, "scatter()")), *given)
+    with Refusals(found, "scatter()"):
+        given = _one_for_each("scatter()", tensors, found, alike=True)
+        root = found.rank_in(src, "scatter()")
+    return move(moves.Scatter(found, "scatter()", root), *given)
 
 
 def reduce_scatter(
@@ -116,16 +126,17 @@ def reduce_scatter(
     output: a tensor of the shape of the result; it is not written to. input_list: one for each rank; varying.
     """
     found = group_of(group)
-    need_tensor("reduce_scatter()", output)
-    given = _one_for_each("reduce_scatter()", input_list, found, alike=True)
-    need_op("reduce_scatter()", op, given[0]._data.dtype)
-    _need_sum("reduce_scatter()", op)
-    if output.shape != given[0].shape:
-        raise ValueError(
-            errors.message(
-                "reduce_scatter(): output", expected=f"shape {[*given[0].shape]}", found=f"{[*output.shape]}"
+    with Refusals(found, "reduce_scatter()"):
+        need_tensor("reduce_scatter()", output)
+        given = _one_for_each("reduce_scatter()", input_list, found, alike=True)
+        need_op("reduce_scatter()", op, given[0]._data.dtype)
+        _need_sum("reduce_scatter()", op)
+        if output.shape != given[0].shape:
+            raise ValueError(
+                errors.message(
+                    "reduce_scatter(): output", expected=f"shape {[*given[0].shape]}", found=f"{[*output.shape]}"
+                )
             )
-        )
     total: Tensor = move(moves.ReduceScatter(found, "reduce_scatter()"), *given)
     return total / found.size if op == ReduceOp.AVG else total
 
@@ -139,8 +150,9 @@ def all_to_all(
     rank, of any shapes. ValueError on every rank: the shapes do not fit to those that another rank sends.
     """
     found = group_of(group)
-    given = _one_for_each("all_to_all()", input_tensor_list, found)
-    taken = _one_for_each("all_to_all()", output_tensor_list, found)
+    with Refusals(found, "all_to_all()"):
+        given = _one_for_each("all_to_all()", input_tensor_list, found)
+        taken = _one_for_each("all_to_all()", output_tensor_list, found)
     sent, wanted = (tuple(tuple(t.shape) for t in tensors) for tensors in (given, taken))
     need_fitting(found, sent, wanted)
     return move(moves.AllToAll(found, "all_to_all()", sent, wanted), *given)
@@ -153,7 +165,8 @@ def sendrecv(tensor: Tensor, dst: int | None, src: int | None, group: Group | No
     rank that receives from it. The gradient goes back the same way.
     """
     found = placed_on(need_tensor("sendrecv()", tensor), group)
-    to, fro = (None if r is None else found.rank_in(r, "sendrecv()") for r in (dst, src))
+    with Refusals(found, "sendrecv()"):
+        to, fro = (None if r is None else found.rank_in(r, "sendrecv()") for r in (dst, src))
     return move(moves.Exchange(found, "sendrecv()", to, fro), tensor)
 
 
