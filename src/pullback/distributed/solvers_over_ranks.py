@@ -52,7 +52,8 @@ def cg(
     ends where ``|b - A x| <= max(rtol |b|, atol)``; rtol is 1e-10 unless given, 1e-5 in float32. maxiter: 10 times the
     number of unknowns unless given.
 
-    RuntimeError: not converged; or `A` uses a tensor that requires grad and is not in `params`.
+    RuntimeError: not converged; `A` is found not to be Hermitian or not positive definite; or it uses a tensor that
+    requires grad and is not in `params`.
 
     >>> import pullback, pullback.distributed as dist
     >>> dist.init_process_group()
@@ -96,7 +97,12 @@ def gmres(
 
 
 def _inner(group: Group, a: Array, b: Array) -> Any:
-    return messages.all_reduce(group, np.asarray(np.vdot(a, b)), "SUM", "")[()]
+    return _inners(group, (a, b))[0]
+
+
+def _inners(group: Group, *pairs: tuple[Array, Array]) -> list[Any]:
+    """Inner products over all ranks, by one message."""
+    return messages.all_reduce(group, np.array([np.vdot(a, b) for a, b in pairs]), "SUM", "").tolist()
 
 
 def _norm(group: Group, a: Array) -> float:
@@ -104,17 +110,48 @@ def _norm(group: Group, a: Array) -> float:
 
 
 def _conjugate_gradients(group: Group, A: Apply, b: Array, most: float, maxiter: int) -> tuple[Array, float]:
+    eps = float(np.finfo(b.dtype).eps)
     x, r = np.zeros_like(b), b.copy()
-    p, rr = r.copy(), _inner(group, r, r).real
-    for _ in range(maxiter):
+    p, first = r.copy(), _inner(group, r, r).real
+    rr, before = first, (p, p)
+    for step in range(maxiter):
         if math.sqrt(rr) <= most:
             break
         q = A(p)
-        alpha = rr / _inner(group, p, q)
+        if step & (step - 1):
+            (curvature,) = _inners(group, (p, q))
+        else:  # at the steps 0, 1, 2, 4, ...
+            curvature = _hermitian(group, (p, q), before, math.sqrt(eps))
+        if not curvature.real > 0:
+            raise _not_for_cg(f"x^H A x = {curvature.real:.3g} for an x", "positive definite")
+        alpha = rr / curvature.real
         x, r = x + alpha * p, r - alpha * q
-        before, rr = rr, _inner(group, r, r).real
-        p = r + (rr / before) * p
+        last, rr = rr, _inner(group, r, r).real
+        if not rr <= first / eps:  # |r|^2 grows by the condition number of A at most
+            raise _not_for_cg(f"a residual that has grown to {math.sqrt(rr):.3g}", "positive definite and not singular")
+        before, p = (p, q), r + (rr / last) * p
     return x, _norm(group, b - A(x))
+
+
+def _hermitian(group: Group, this: tuple[Array, Array], before: tuple[Array, Array], most: float) -> Any:
+    """``p^H A p``, after a comparison of ``<u, A p>`` with ``<A u, p>``. this, before: p and u, each with A of it."""
+    (p, q), (u, v) = this, before if before[0] is not before[1] else this
+    curvature, one, other, *sizes = _inners(group, (p, q), (u, q), (v, p), (p, p), (q, q), (u, u), (v, v))
+    pp, qq, uu, vv = (abs(size) for size in sizes)
+    if not abs(one - other) <= most * (math.sqrt(uu * qq) + math.sqrt(vv * pp)):
+        raise _not_for_cg(f"<x, A y> = {one:.6g} and <A x, y> = {other:.6g} for some x and y", "Hermitian")
+    return curvature
+
+
+def _not_for_cg(found: str, expected: str) -> RuntimeError:
+    return RuntimeError(
+        errors.message(
+            "cg(): it does not converge for this A",
+            expected=f"one that is {expected}",
+            found=found,
+            do="use gmres, which takes any regular A; or mend A, e.g. its borders",
+        )
+    )
 
 
 def _minimal_residuals(
@@ -134,6 +171,8 @@ def _minimal_residuals(
                     h[i, k] += part
                     w = w - part * v
             h[k + 1, k] = size = _norm(group, w)
+            if not math.isfinite(size):
+                return x, size
             target = np.zeros(k + 2, b.dtype)
             target[0] = length
             y = np.linalg.lstsq(h[: k + 2, : k + 1], target, rcond=None)[0]
@@ -143,7 +182,9 @@ def _minimal_residuals(
         for v, c in zip(basis, y, strict=False):
             x = x + c * v
         r = b - A(x)
-        length = _norm(group, r)
+        before, length = length, _norm(group, r)
+        if not length < before * (1 - 1e-6):  # nor will it be in the next cycle, which begins with the same
+            break
     return x, length
 
 
@@ -245,7 +286,7 @@ class _Solver:
                     f"{self.what} has not converged",
                     expected=f"a residual of at most {most:.2e}",
                     found=f"{left:.2e}",
-                    do="give a larger maxiter or rtol; cg needs a Hermitian, positive definite A",
+                    do=f"give a larger maxiter or rtol{', or restart' if self.what == 'gmres()' else ''}",
                 )
             )
         return found.astype(array.dtype, copy=False)

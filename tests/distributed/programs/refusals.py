@@ -1,6 +1,5 @@
 """Calls that one rank refuses, and programs that catch it: every rank raises, and the next collective is right."""
 
-
 import pullback
 import pullback.distributed as dist
 import pullback.distributed.nn.functional as F

@@ -1,5 +1,6 @@
 """Grids, transforms and solvers on ranks against NumPy on one process; and what they refuse."""
 
+import functools
 import sys
 
 import numpy as np
@@ -156,6 +157,38 @@ def solvers():
     refused(RuntimeError, "shape [3]", lambda: dist.gmres(lambda x: x[:2], ones))
     refused(RuntimeError, "not converged", lambda: dist.cg(lambda x: x * pullback.arange(1.0, 4.0), ones, maxiter=1))
     refused(ValueError, "restart", lambda: dist.gmres(lambda x: x, ones, restart=0))
+    not_for_cg(rng, n, part)
+
+
+def not_for_cg(rng, n, part):
+    """What CG cannot solve is found in a few steps, and not after 10 n; and so is a residual of GMRES that stays."""
+    m = rng.standard_normal((n, n))
+    good = m @ m.T + n * np.eye(n)
+    steps = []
+
+    def solved(solve, matrix, right=None):
+        rows, b = pullback.tensor(matrix[part]), pullback.tensor((m[0] if right is None else right)[part])
+        steps.clear()
+        x = solve(lambda x: (steps.append(0), rows @ dist.varying(F.all_gather_into_tensor(x)))[1], b)
+        close(x, np.linalg.solve(matrix, m[0])[part], 1e-6)
+
+    def found_soon(said, solve, *given, most):
+        refused(RuntimeError, said, lambda: solved(solve, *given))
+        assert len(steps) <= most, (said, len(steps))
+
+    solved(dist.cg, good + 1e-12 * m)  # as rounding makes it
+    for skew in (m - m.T, 1e-4 * (m - m.T), np.eye(n, k=1), 1j * (m + m.T)):
+        kind = skew.dtype.type
+        found_soon("is Hermitian, found <x, A y> =", dist.cg, good + skew, m[0].astype(kind), most=4)
+        if kind is np.float64:
+            solved(dist.gmres, good + skew)
+    found_soon("positive definite, found x^H A x = -", dist.cg, -good, most=2)
+    found_soon("positive definite", dist.cg, np.diag(np.where(np.arange(n) == n - 1, 0.0, 1.0)), most=4)
+    found_soon("is Hermitian, found <x, A y> = nan", dist.cg, good * np.nan, most=2)
+    found_soon("not converged", dist.gmres, good * np.nan, most=4)
+    around = np.roll(np.eye(n), 1, axis=0)  # the first n - 1 steps of GMRES bring nothing
+    first = functools.partial(dist.gmres, restart=2)
+    found_soon("give a larger maxiter or rtol, or restart", first, around, np.eye(n)[0], most=6)
     refused(TypeError, "Tensor", lambda: dist.cg(lambda x: x, [1.0]))
 
 
