@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import pullback
+
 from .launching import ROOT, launch, needs_mpi
 
 pytestmark = needs_mpi
@@ -43,3 +45,16 @@ def test_the_heaters_are_found_as_on_one_process_and_drawn(ranks: int, tmp_path:
     (differ,) = re.findall(rf"^{ranks} ranks: the gradient differs from that of one process by (\S+) of it", together)
     assert float(differ) < 1e-12
     assert (tmp_path / "heaters.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("page", ["docs/distributed.md", "docs/zh/distributed.md"])
+def test_the_loop_of_the_page_shows_the_same_losses_on_any_number_of_ranks(page: str, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / page).read_text("utf-8"), re.DOTALL)
+    (tmp_path / "train.py").write_text(code.replace('"model.pt"', repr(str(tmp_path / "model.pt"))), "utf-8")
+    outs = [said(str(tmp_path / "train"), ranks, alone=ranks == 1).splitlines() for ranks in (1, 2, 4)]
+    losses = [[float(line.rpartition(" ")[2]) for line in out] for out in outs]
+    assert len(losses[0]) == 5
+    assert losses[0][-1] < losses[0][0] / 1000
+    for found in losses[1:]:
+        assert found == pytest.approx(losses[0], rel=1e-3, abs=2e-6)
+    assert set(pullback.load(tmp_path / "model.pt")) == {"weight", "bias"}

@@ -266,8 +266,10 @@ class Optimizer:
             loss = within(modes, {"grad_enabled": not modes.inference, "grad_asked": True}, closure)
         for group in self.param_groups:
             for p in group["params"]:
+                if p._grad is None:
+                    continue
                 memory_of(p._data)  # of what has none that may be written to, it is refused
-                if p._grad is not None and p._grad._data.shape != p._data.shape:
+                if p._grad._data.shape != p._data.shape:
                     raise RuntimeError(
                         message(
                             f"{type(self).__name__}.step()",
