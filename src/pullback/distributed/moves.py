@@ -344,7 +344,7 @@ def _refuse_units(how: Move, units: Sequence[Tensor]) -> None:
     if how.talks and how.takes != REPLICATED and how.group.size > 1 and any(placement(u) == VARYING for u in units):
         raise RuntimeError(
             errors.message(
-                f"{how.name} in a Jacobian, a Hessian or a gradcheck of varying tensors: every rank has its own unit "
+                f"{how.name} in a gradcheck, a Jacobian or a Hessian of varying tensors: every rank has its own unit "
                 "vectors, and the results would be sums over the ranks",
                 do="jacrev of a replicated result, or jacfwd by a replicated argument; for the part of one rank, "
                 "jvp or vjp with a unit vector on that rank and zeros on the others; gradcheck of all ranks' tensors "

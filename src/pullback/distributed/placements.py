@@ -75,6 +75,10 @@ class Placed(Around):
     def from_shape(self, array: Any) -> Any:
         return self.like(array)
 
+    @property
+    def layout(self) -> Any:
+        return self.value._data
+
     def memory(self) -> Any:
         """This rank's array, which is the same on every rank, and is written to on every rank alike."""
         return self._readable()._data
