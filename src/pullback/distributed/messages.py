@@ -223,13 +223,12 @@ class Parcel:
         told: bool = True,
     ) -> None:
         self._group, self._rank, self._said, self._sends, self._mpi = group, rank, said, sends, group.world.mpi
-        self._own, self._theirs = _described(array), np.zeros(_SAID, np.uint8)
+        self._own = _described(array)
+        self._theirs = np.zeros(_SAID, np.uint8) if asked else self._own
         tags = 2 * tag, 2 * tag + 1  # of what a sender says, and of what a receiver says
         self._requests = [group.control.Isend(self._own, rank, tags[not sends])] if told else []
         if asked:
             self._requests.append(group.control.Irecv(self._theirs, rank, tags[sends]))
-        else:
-            self._theirs = self._own
         start = group.comm.Isend if sends else group.comm.Irecv
         self._requests.append(start(raw(array), rank, tag))
 

@@ -197,9 +197,7 @@ def mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
 
 def memory_of(data: Any) -> Any:
     """The array of a payload, for code outside of every transform; of one that several processes have, this one's."""
-    if isinstance(data, LevelPayload):
-        return data.memory() if data.level.outlives_calls else data._no_array()
-    return data
+    return getattr(data, "memory", data._no_array)() if isinstance(data, LevelPayload) else data
 
 
 def highest(values: Sequence[Any]) -> Level | None:

@@ -156,9 +156,9 @@ def gradcheck(
     func, args = of_values(func, as_arguments(inputs), masked)
     title, labels = _title("gradcheck", func), label_inputs(func, args)
     func, args, apart = of_plain(func, args)
-    problem = Problem(func, args, promoted(args, labels), labels, title, apart=apart)
+    problem = Problem(func, args, promoted(args, labels), labels, title)
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
-    return _run(problem, options, raise_exception, check_backward_ad, modes)
+    return within(thread.modes, {"units": apart}, _run, problem, options, raise_exception, check_backward_ad, modes)
 
 
 def gradgradcheck(
@@ -220,7 +220,7 @@ def gradgradcheck(
     labels = label_inputs(func, args)
     func, args, apart = of_plain(func, args)
     flat = promoted(args, labels)
-    problem = Problem(func, args, flat, labels, title, apart=apart)
+    problem = Problem(func, args, flat, labels, title)
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
     with enable_grad():
         outputs = Call(problem).outputs
@@ -228,8 +228,8 @@ def gradgradcheck(
         vectors = _vectors(outputs, grad_outputs, gen_non_contig_grad_outputs)
         names = [Label(f"grad_outputs[{k}]", f"grad_outputs[{k}]") for k in range(len(vectors))]
         flat, labels = flat + promoted(vectors, names), labels + names
-        problem = Problem(Gradients(func, len(args)), args + vectors, flat, labels, title, True, apart)
-    return _run(problem, options, raise_exception, check_rev_over_rev, modes)
+        problem = Problem(Gradients(func, len(args)), args + vectors, flat, labels, title, second=True)
+    return within(thread.modes, {"units": apart}, _run, problem, options, raise_exception, check_rev_over_rev, modes)
 
 
 def _require(condition: bool, expected: str) -> None:
@@ -264,18 +264,15 @@ def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, 
 
 
 def _run(problem: Problem, options: Options, raise_exception: bool, backward: bool, modes: dict[str, bool]) -> bool:
-    def run() -> None:
-        if backward:
-            _check(problem, options)
-        for name, wanted in modes.items():
-            if wanted:
-                call = Call(problem)
-                if call.outputs:
-                    CHECKS[name](call, options, np.random.default_rng(SEED))
-
     try:
         with enable_grad():
-            within(thread.modes, {"units": problem.apart}, run)
+            if backward:
+                _check(problem, options)
+            for name, wanted in modes.items():
+                if wanted:
+                    call = Call(problem)
+                    if call.outputs:
+                        CHECKS[name](call, options, np.random.default_rng(SEED))
     except GradcheckError:
         if raise_exception:
             raise

@@ -163,8 +163,7 @@ class Problem:
     """`func` as a function of the tensors that require grad among the leaves of its arguments.
 
     args: the arguments, used for their structure. flat: their leaves, as `promoted` returns them. labels: one for each
-    leaf. title: the name of the check in messages. second: whether func is itself a gradient. apart: the tensors that
-    are moved and that each of several processes has for itself.
+    leaf. title: the name of the check in messages. second: whether func is itself a gradient.
     """
 
     def __init__(
@@ -175,9 +174,7 @@ class Problem:
         labels: list[Label],
         title: str,
         second: bool = False,
-        apart: Sequence[Tensor] = (),
     ) -> None:
-        self.apart = apart
         self.func, self.args, self.flat, self.title, self.second = func, tuple(args), flat, title, second
         self.moving = [i for i, leaf in enumerate(flat) if isinstance(leaf, Tensor) and leaf._requires_grad]
         self.labels = [labels[i] for i in self.moving]
