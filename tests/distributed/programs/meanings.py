@@ -113,6 +113,15 @@ total = F.all_reduce(ring(one * 3).sum())
 total.backward()
 assert total.requires_grad
 
+# more communications than have place in one message, of which one rank reaches some only, and only through others
+x.grad = None
+steps = [x * 1]
+for _ in range(140):
+    steps.append(ring(steps[-1]))
+(steps[-1].sum() if RANK == 0 else (0 * x + steps[70].detach()).sum()).backward()
+near(x.grad, 1 if (RANK + 140) % SIZE == 0 else 0)
+del steps
+
 # after it, a backward of one rank alone is its own affair
 if RANK == 0:
     (x * x).sum().backward()
