@@ -29,11 +29,11 @@ from .. import errors
 from ..autograd.function import Function
 from ..table.levels import highest
 from ..tensor.modes import thread
-from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from ..tensor.tensor import Lifted, Tensor, is_tracked, need_tensor, wrap
 from . import messages
 from .meeting import Refusals, compare, need_same_values, note
-from .placements import PARTIAL, REPLICATED, VARYING, Placed, level_of, placement
-from .process_group import Group
+from .placements import PARTIAL, REPLICATED, VARYING, Placed, level_of, placed_on, placement
+from .process_group import Group, group_of
 
 Array = np.ndarray[Any, Any]
 
@@ -283,6 +283,14 @@ class Border(Exchange):
     @property
     def adjoint(self) -> Move:
         return Border(self.group, self.name, self.src, self.dst)
+
+
+def group_for(what: str, t: Any, group: Group | None) -> Group:
+    """The group of a collective of a tensor, see `placed_on`. What is no tensor all ranks are told of: TypeError."""
+    if not isinstance(t, Tensor):
+        with Refusals(group_of(group), what):
+            need_tensor(what, t)
+    return placed_on(t, group)
 
 
 # As nodes of the graph ------------------------------------------------------------------------------------------------

@@ -382,7 +382,10 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     world = the_world()
     if backend not in (None, "mpi"):
         raise ValueError(errors.message("backend", expected="'mpi'", found=repr(backend), do="leave it away"))
-    chosen = sorted(range(world.size) if ranks is None else ranks)
+    chosen = list(range(world.size) if ranks is None else ranks)
+    if not all(isinstance(rank, (int, np.integer)) for rank in chosen):
+        raise TypeError(errors.message("new_group(): ranks", expected="ints", found=errors.describe(ranks)))
+    chosen.sort()
     if len({*chosen}) < len(chosen) or not chosen or chosen[0] < 0 or chosen[-1] >= world.size:
         raise ValueError(
             errors.message(

@@ -10,10 +10,9 @@ import numpy as np
 
 from .. import errors
 from ..ops import NAMES
-from ..tensor.tensor import Tensor, need_tensor
+from ..tensor.tensor import Tensor
 from .meeting import Refusals, gathered_objects
-from .moves import AllToAll, Border, move
-from .placements import placed_on
+from .moves import AllToAll, Border, group_for, move
 from .process_group import Group, group_of, new_group
 
 
@@ -132,8 +131,8 @@ def halo(
     tensor([3., 0., 1., 2., 3., 0.])
     >>> dist.destroy_process_group()
     """
-    need_tensor("halo()", x)
-    with Refusals(placed_on(x, group) if grid is None else grid.group, "halo()"):
+    found = group_for("halo()", x, group if grid is None else grid.group)
+    with Refusals(found, "halo()"):
         axis = _axis("halo()", x, axis)
         if grid is not None and (periodic or group is not None):
             raise ValueError(
@@ -144,7 +143,7 @@ def halo(
             raise ValueError(
                 errors.message("halo(): width", expected=f"from 1 to {cells}, the cells of a rank", found=str(width))
             )
-    grid, along = (_ring(placed_on(x, group), periodic), 0) if grid is None else (grid, axis)
+    grid, along = (_ring(found, periodic), 0) if grid is None else (grid, axis)
     before, after = grid.neighbour(along, -1), grid.neighbour(along, 1)
     front = move(Border(grid.group, "halo()", after, before), x.narrow(axis, cells - width, width))
     behind = move(Border(grid.group, "halo()", before, after), x.narrow(axis, 0, width))
@@ -175,7 +174,7 @@ def ifft(x: Tensor, axis: int, norm: str | None = None, *, group: Group | None =
 
 
 def _transformed(name: str, x: Tensor, axis: int, norm: str | None, group: Group | None) -> Tensor:
-    found = placed_on(need_tensor(f"{name}()", x), group)
+    found = group_for(f"{name}()", x, group)
     with Refusals(found, f"{name}()"):
         axis = _axis(f"{name}()", x, axis)
     lines = x.movedim(axis, -1)

@@ -27,8 +27,8 @@ from ...tensor.tensor import Tensor, need_tensor
 from .. import moves
 from ..meeting import Refusals, need_fitting
 from ..messages import ReduceOp, need_for_each, need_op
-from ..moves import move
-from ..placements import PARTIAL, placed_on, placement
+from ..moves import group_for, move
+from ..placements import PARTIAL, placement
 from ..process_group import Group, group_of
 
 
@@ -52,7 +52,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
 
     See https://docs.pytorch.org/docs/stable/distributed.html.
     """
-    found = placed_on(need_tensor("all_reduce()", tensor), group)
+    found = group_for("all_reduce()", tensor, group)
     with Refusals(found, "all_reduce()"):
         need_op("all_reduce()", op, tensor._data.dtype)
     if op in (ReduceOp.SUM, ReduceOp.AVG):
@@ -66,7 +66,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
 
 def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> Tensor:
     """The tensor of rank `src`, replicated. tensor: varying, of the same shape on every rank."""
-    found = placed_on(need_tensor("broadcast()", tensor), group)
+    found = group_for("broadcast()", tensor, group)
     with Refusals(found, "broadcast()"):
         root = found.rank_in(src, "broadcast()")
     return move(moves.Broadcast(found, "broadcast()", root), tensor)
@@ -74,13 +74,13 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> Tensor:
 
 def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]:
     """The tensors of all ranks, in their order, each replicated."""
-    found = placed_on(need_tensor("all_gather()", tensor), group)
+    found = group_for("all_gather()", tensor, group)
     return move(moves.AllGather(found, "all_gather()"), tensor)
 
 
 def all_gather_into_tensor(tensor: Tensor, group: Group | None = None) -> Tensor:
     """The tensors of all ranks, joined along their first axis, replicated. tensor: with at least one axis."""
-    found = placed_on(need_tensor("all_gather_into_tensor()", tensor), group)
+    found = group_for("all_gather_into_tensor()", tensor, group)
     with Refusals(found, "all_gather_into_tensor()"):
         if not tensor.ndim:
             raise RuntimeError(errors.message("all_gather_into_tensor()", expected="an axis", found="a 0-d tensor"))
@@ -92,7 +92,7 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None
 
     RuntimeError: another op; use `all_reduce`.
     """
-    found = placed_on(need_tensor("reduce()", tensor), group)
+    found = group_for("reduce()", tensor, group)
     with Refusals(found, "reduce()"):
         need_op("reduce()", op, tensor._data.dtype)
         _need_sum("reduce()", op)
@@ -103,7 +103,7 @@ def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None
 
 def gather(tensor: Tensor, dst: int = 0, group: Group | None = None) -> tuple[Tensor, ...]:
     """The tensors of all ranks, in their order, on rank `dst`; zeros on the others. tensor, results: varying."""
-    found = placed_on(need_tensor("gather()", tensor), group)
+    found = group_for("gather()", tensor, group)
     with Refusals(found, "gather()"):
         root = found.rank_in(dst, "gather()")
     return move(moves.Gather(found, "gather()", root), tensor)
@@ -164,7 +164,7 @@ def sendrecv(tensor: Tensor, dst: int | None, src: int | None, group: Group | No
     dst, src: None for no one; zeros are received from no one. Every rank of the group calls it, and each sends to the
     rank that receives from it. The gradient goes back the same way.
     """
-    found = placed_on(need_tensor("sendrecv()", tensor), group)
+    found = group_for("sendrecv()", tensor, group)
     with Refusals(found, "sendrecv()"):
         to, fro = (None if r is None else found.rank_in(r, "sendrecv()") for r in (dst, src))
     return move(moves.Exchange(found, "sendrecv()", to, fro), tensor)
