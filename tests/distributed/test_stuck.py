@@ -65,7 +65,11 @@ STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "computes_for_ever": [r"rank 1 waits in all_reduce\(SUM\) at \S*stuck.py:\d+", TOO_LONG, "rank 0 is elsewhere"],
     "nobody_sends": [r"rank \d waits in irecv\(\) from rank \d at \S*stuck.py:\d+", TOO_LONG],
     "sends_past": [r"rank 0 waits in sendrecv\(\) at \S*stuck.py:\d+", "rank 1 has ended"],
-    "only_one_goes_back": [r"rank \d waits in (backward|barrier)\(\) at \S*stuck.py:\d+", TOO_LONG],
+    "only_one_goes_back": [
+        DIFFER,
+        r"rank 0: backward\(\) at \S*stuck.py:\d+, after 1 communications, last sendrecv\(\)",
+        r"rank 1: barrier\(\) at \S*stuck.py:\d+",
+    ],
     "dropped": [
         "differentiates the result of a communication that another has dropped",
         r"rank 1 .*sendrecv\(\) at .*:\d+",
