@@ -31,6 +31,25 @@ def close(found: Any, expected: Any, rtol: float = 1e-9) -> None:
     np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=rtol, atol=1e-12)
 
 
+def solutions(f: Any) -> list[Any]:
+    """What solvers find with a function of one number whose root is 2."""
+    return [
+        optimize.root_scalar(f, bracket=(-10.0, 10.0)).root,
+        optimize.root(lambda x: f(x), 1.0).x.sum(),
+        optimize.minimize(lambda x: (f(x) ** 2).sum(), [0.3], tol=1e-10).x.sum(),
+        optimize.fixed_point(lambda x: x - 0.9 * f(x), [1.0]).sum(),
+        integrate.solve_ivp(lambda t, y: f(y), (0.0, 1.0), [1.0], rtol=1e-8, atol=1e-8).y[0, -1],
+        integrate.quad(f, 0.0, 1.0)[0],
+    ]
+
+
+def test_what_a_compiled_function_within_another_reads_has_its_gradient() -> None:
+    a = leaf(2.0)[0].detach().requires_grad_()
+    for found, expected in zip(solutions(pullback.compile(lambda x: x - a)), solutions(lambda x: x - a), strict=True):
+        close(found, expected)
+        close(grad(found, a)[0], grad(expected, a)[0])
+
+
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """How often a compiled function was called on arrays."""

@@ -82,9 +82,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], FunctionNode):
             return self._method(args[0], args[1:], kwargs)
+        if thread.modes.functions:  # they see each operation, and may change it
+            return self.traced_function(*args, **kwargs)
         tensors: list[Tensor] = []
         seen: dict[int, int] = {}
-        modes = thread.modes
         try:
             if self._static:
                 key = self._keys(args, kwargs, tensors, seen)
@@ -94,7 +95,7 @@ class Compiled:
                     key += [(k, _key(v, tensors, seen)) for k, v in kwargs.items()]
         except _NotPlain:
             return self.traced_function(*args, **kwargs)
-        recorded = modes.grad_enabled
+        recorded = thread.modes.grad_enabled
         whole = (*key, recorded, dtypes.default())
         try:
             entries = self._entries.get(whole)
