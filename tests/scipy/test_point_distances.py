@@ -11,6 +11,7 @@ import scipy.spatial.distance as theirs
 import pullback
 from pullback.scipy import spatial
 from pullback.scipy.spatial import distance as ours
+from pullback.scipy.spatial.distance import point_sets
 
 from .grid_checks import check_derivatives, numbers, same, same_signatures
 
@@ -86,6 +87,38 @@ def test_square_and_condensed() -> None:
     check_derivatives(ours.squareform, x)
     with pytest.raises(ValueError, match="Incompatible vector size"):
         ours.squareform(x[:4])
+
+
+@pytest.mark.parametrize("name", [*WEIGHTED, "minkowski", "seuclidean", "mahalanobis"])
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128])
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_dtypes_are_taken_as_scipy_takes_them(name: str, dtype: Any) -> None:
+    u, v = (x + 1j * y if dtype is np.complex128 else x.astype(dtype) for x, y in ((U, W), (V, U)))
+    settings = {"seuclidean": [W], "mahalanobis": [np.diag(W)]}.get(name, [])
+    try:
+        expected = getattr(theirs, name)(u, v, *settings)
+    except TypeError as error:
+        with pytest.raises(TypeError, match=str(error)):
+            getattr(ours, name)(pullback.tensor(u), pullback.tensor(v), *settings)
+    else:
+        found = getattr(ours, name)(pullback.tensor(u), pullback.tensor(v), *settings)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["cdist", "pdist"])
+def test_what_scipy_refuses_is_its_error(where: str) -> None:
+    points = (A,) if where == "pdist" else (A, B)
+    for metric in ("nope", "manhattan", "city_block", None, 3):
+        with pytest.raises((ValueError, TypeError)) as scipys:
+            getattr(theirs, where)(*points, metric)
+        with pytest.raises(type(scipys.value), match=str(scipys.value)):
+            getattr(ours, where)(*map(pullback.tensor, points), metric)
+    with pytest.raises(ValueError, match="Unsupported dtype complex128"):
+        getattr(ours, where)(*[pullback.tensor(p + 1j) for p in points])
+    for alias, name in point_sets._NAMES.items():
+        settings = {"VI": np.eye(A.shape[1])} if name == "mahalanobis" else {}
+        found = getattr(ours, where)(*map(pullback.tensor, points), alias, **settings)
+        same(found, getattr(theirs, where)(*points, alias, **settings))
 
 
 def test_bad_input_and_refusals() -> None:

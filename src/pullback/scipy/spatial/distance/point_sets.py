@@ -42,7 +42,7 @@ _METRICS: dict[str, Callable[..., Any]] = {
 }
 
 _ALIASES = {
-    "cityblock": "cblock cb c city_block manhattan",
+    "cityblock": "cblock cb c",
     "chebyshev": "chebychev cheby cheb ch",
     "correlation": "co",
     "cosine": "cos",
@@ -60,6 +60,8 @@ def _metric(where: str, metric: Any) -> str:
     name = getattr(metric, "__name__", metric) if callable(metric) else str(metric).lower()
     name = _NAMES.get(str(name), str(name))
     if name not in _METRICS or (callable(metric) and metric is not getattr(plain_distance, name, None)):
+        if not callable(metric):
+            plain_distance.cdist([[0.0]], [[0.0]], metric)  # SciPy's own error for what it does not know
         known = ", ".join(_METRICS)
         raise NotImplementedError(
             f"{where}: the metric {metric!r} has no derivatives here; one of {known} has.\n"
@@ -107,12 +109,13 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
     """
     _no_out("cdist", out)
     name = _metric("cdist", metric)
-    a, b = to(floating(XA), np.float64), to(floating(XB), np.float64)
+    a, b = floating(XA), floating(XB)
     plain = {k: bare(v) for k, v in kwargs.items()}
     if name in ("seuclidean", "mahalanobis"):
         plain_distance.cdist(bare(a), bare(b), name, **plain)  # SciPy's checks
     else:
         plain_distance.cdist(_few(a), _few(b), name, **plain)
+    a, b = to(a, np.float64), to(b, np.float64)
     given = _settings(name, [a, b], kwargs)
     return _METRICS[name](a[:, None, :], b[None, :, :], **given)
 
@@ -130,10 +133,11 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
     """
     _no_out("pdist", out)
     name = _metric("pdist", metric)
-    x = to(floating(X), np.float64)
+    x = floating(X)
     plain = {k: bare(v) for k, v in kwargs.items()}
     whole = name in ("seuclidean", "mahalanobis")
     plain_distance.pdist(bare(x) if whole else _few(x), name, **plain)  # SciPy's checks
+    x = to(x, np.float64)
     given = _settings(name, [x], kwargs)
     first, second = np.triu_indices(len(x), 1)
     return _METRICS[name](x[first], x[second], **given)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.spatial.distance as plain_distance
 import scipy.special
 
+from ....ops.make.conversion import to
 from ...array_nodes import floating
 from ...mirror import mirrors
 from ...user_functions import bare, plain_setting
@@ -45,6 +46,9 @@ def squares(u: Any, v: Any, w: Any = None) -> Any:
 
 
 def l2(u: Any, v: Any, w: Any = None) -> Any:
+    d = u - v
+    if np.iscomplexobj(d):
+        return root(np.sum(weighted(np.square(np.real(d)) + np.square(np.imag(d)), w), axis=-1))
     return root(squares(u, v, w))
 
 
@@ -120,9 +124,14 @@ def _pair(name: str, u: Any, v: Any, *others: Any) -> list[Any]:
 # The public functions -------------------------------------------------------------------------------------------------
 
 
-def _of_weights(name: str, distance: Callable[..., Any], formula: str, limits: str) -> Callable[..., Any]:
+def _of_weights(
+    name: str, distance: Callable[..., Any], formula: str, limits: str, doubles: bool = False
+) -> Callable[..., Any]:
+    """doubles: SciPy takes v, not u, as float64, and warns where that drops imaginary parts."""
+
     def function(u: Any, v: Any, w: Any = None) -> Any:
-        return distance(*_pair(name, u, v, w))
+        u, v, w = _pair(name, u, v, w)
+        return distance(u, to(v, np.float64) if doubles else v, w)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The distance ``{formula}`` of two vectors, differentiable in u, v and the weights w."
@@ -134,8 +143,12 @@ euclidean = _of_weights("euclidean", l2, "sqrt(sum(w (u - v)^2))", _CORNER)
 sqeuclidean = _of_weights("sqeuclidean", squares, "sum(w (u - v)^2)", "")
 cityblock = _of_weights("cityblock", l1, "sum(w |u - v|)", "corners where coordinates are equal")
 chebyshev = _of_weights("chebyshev", greatest, "max(|u - v|)", "corners where two differences are equal; zero in w")
-braycurtis = _of_weights("braycurtis", curtis, "sum(w |u - v|) / sum(w |u + v|)", "corners where coordinates are equal")
-canberra = _of_weights("canberra", relative, "sum(w |u - v| / (|u| + |v|))", "corners where coordinates are equal")
+braycurtis = _of_weights(
+    "braycurtis", curtis, "sum(w |u - v|) / sum(w |u + v|)", "corners where coordinates are equal", True
+)
+canberra = _of_weights(
+    "canberra", relative, "sum(w |u - v| / (|u| + |v|))", "corners where coordinates are equal", True
+)
 cosine = _of_weights(
     "cosine", lambda u, v, w: correlated(u, v, w, centered=False), "1 - u v / (|u| |v|)", "NaN for a vector of zeros"
 )
