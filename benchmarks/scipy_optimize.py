@@ -6,7 +6,8 @@ is written where tracing is switched off), and by jaxopt, if it is installed, co
 of the gradient's norm. SciPy alone, with a gradient in bare NumPy, is the least time that
 SciPy's method takes. A nonlinear diffusion equation of 99,856 unknowns is solved by SciPy's Krylov method, without
 derivatives and by `pullback.scipy.optimize.root`, which finds the sparse Jacobian from the function. Values are
-compared before anything is timed; the sides take turns, on one thread; a time is the median of its rounds.
+compared before anything is timed; the sides take turns, on one thread; a time is the median processor time of its
+rounds.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ def medians(*works: Callable[[], Any]) -> list[float]:
     times: list[list[float]] = [[] for _ in works]
     for _ in range(ROUNDS):
         for work, column in zip(works, times, strict=True):
-            began = time.perf_counter()
+            began = time.process_time()
             work()
-            column.append(1000 * (time.perf_counter() - began))
+            column.append(1000 * (time.process_time() - began))
     return [statistics.median(column) for column in times]
 
 

@@ -117,6 +117,16 @@ def test_a_short_solution_traces_nothing(few: dict[str, int], monkeypatch: pytes
     assert set(after.values()) <= {(0, False)}
 
 
+def test_calls_without_tracing_do_not_count(few: dict[str, int]) -> None:
+    a = leaf(2.0)
+    for _ in range(8):
+        for enabled in (True, False):
+            scipy.set_tracing(enabled)
+            few["value_and_gradient"] = 0
+            optimize.minimize(valley, np.full(4, 0.2), (a,), method="BFGS")
+            assert (few["value_and_gradient"] > 0) is enabled
+
+
 def test_calls_of_several_solutions_are_counted_together(few: dict[str, int]) -> None:
     def f(x: Any, a: Any) -> Any:
         return ((x - a) ** 4).sum() + ((x - a) ** 2).sum()

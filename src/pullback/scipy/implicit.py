@@ -42,9 +42,14 @@ class Dense:
         self.matrix = matrix
         if not np.isfinite(matrix).all():
             raise RuntimeError(not_finite(where))
-        if matrix.size and not np.linalg.cond(matrix, 1) < _largest_condition(matrix):
-            raise RuntimeError(singular(where))
-        self.factors = scipy.linalg.lu_factor(matrix, check_finite=False) if matrix.size else None
+        self.factors: Any = None
+        if matrix.size:
+            factorise, estimate = scipy.linalg.get_lapack_funcs(("getrf", "gecon"), (matrix,))
+            lu, pivots, _ = factorise(matrix)
+            inverse_condition, _ = estimate(lu, np.linalg.norm(matrix, 1))  # of the 1-norm; zero where lu is singular
+            if not inverse_condition * _largest_condition(matrix) > 1:
+                raise RuntimeError(singular(where))
+            self.factors = lu, pivots
 
     def solve(self, b: Array, transposed: bool) -> Array:
         if self.factors is None:

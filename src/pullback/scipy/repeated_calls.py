@@ -118,9 +118,11 @@ class Repeated:
         if isinstance(self.fn, Compiled):
             own = direct(self.fn, given, self.changing, gradient=self.gradient) if begins else None
             return own if own is not None and self._is_same(own, arrays, gave) else None
+        if not _enabled:
+            return None
         record.calls += 1
         due = record.calls > AFTER[self.gradient]
-        if record.refused or not (due or (begins and record.compiled)) or not _enabled or is_seen(given):
+        if record.refused or not (due or (begins and record.compiled)) or is_seen(given):
             return None
         found = self._made(given, due)
         if due and (found is None or record.traces == _TRACES):

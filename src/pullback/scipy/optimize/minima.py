@@ -27,26 +27,42 @@ _BY_PRODUCTS = ("newton-cg", "trust-ncg", "trust-krylov", "trust-constr")
 _BY_MATRICES = ("dogleg", "trust-exact")
 
 
-def value_and_slope(program: Program, parameters: Any) -> Callable[[Array], tuple[float, Array]]:
-    """The value and the gradient at once, as SciPy takes them with ``jac=True``."""
-    calls = program.calls(parameters, gradient=True)
-    fast: Direct | None = None
+class ValueAndSlope:
+    """The value of a function and its gradient, computed at once, for SciPy, which asks for each of them."""
 
-    def both(a: Array, *ignored: Any) -> tuple[float, Array]:
-        nonlocal fast
-        if fast is not None and (found := fast.value_and_gradient(np.array(a))) is not None:
+    def __init__(self, program: Program, parameters: Any) -> None:
+        self._program, self._parameters = program, parameters
+        self._calls = program.calls(parameters, gradient=True)
+        self._fast: Direct | None = None
+        self._at: bytes | None = None
+        self._found: tuple[float, Array]
+
+    def value(self, a: Array, *ignored: Any) -> float:
+        """The value at this point."""
+        return self._both(a)[0]
+
+    def slope(self, a: Array, *ignored: Any) -> Array:
+        """The gradient at this point."""
+        return self._both(a)[1]
+
+    def _both(self, a: Array) -> tuple[float, Array]:
+        at = a.tobytes()
+        if at != self._at:
+            self._found, self._at = self._computed(np.array(a)), at
+        return self._found
+
+    def _computed(self, a: Array) -> tuple[float, Array]:
+        if self._fast is not None and (found := self._fast.value_and_gradient(a)) is not None:
             return found[0].item(), found[1]
         with enable_grad():
-            x = wrap(np.array(a)).requires_grad_()
-            f = program(x, *parameters)
+            x = wrap(a).requires_grad_()
+            f = self._program(x, *self._parameters)
             if not f.requires_grad:
                 return f.item(), np.zeros_like(a)
             (g,) = autograd.grad(f, x, materialize_grads=True)
-        if fast is None:
-            fast = calls.program((x._data,), (f._data, array_of(g)))
+        if self._fast is None:
+            self._fast = self._calls.program((x._data,), (f._data, array_of(g)))
         return f.item(), array_of(g)
-
-    return both
 
 
 def _derivatives(
@@ -60,7 +76,8 @@ def _derivatives(
     elif callable(jac):
         given["jac"] = plain(lambda x, *p: program.called(jac, x, *p), parameters)
     elif jac is None and method not in _BY_VALUES:
-        given["fun"], given["jac"] = value_and_slope(program, parameters), True
+        both = ValueAndSlope(program, parameters)
+        given["fun"], given["jac"] = both.value, both.slope
     if callable(hess):
         given["hess"] = plain(lambda x, *p: program.called(hess, x, *p), parameters)
     if callable(hessp):
