@@ -587,6 +587,19 @@ def test_least_squares_that_are_no_root_are_no_solution() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "solve"),
+    [
+        ("atol", lambda held: integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), [1.0], atol=held)),
+        ("rtol", lambda held: integrate.odeint(lambda y, t: -y, [1.0], [0.0, 1.0], rtol=held)),
+        (r"options\['eps'\]", lambda held: optimize.root(lambda x: x, [1.0], options={"eps": held})),
+    ],
+)
+def test_a_setting_that_holds_a_tensor_that_requires_grad_is_refused(name: str, solve: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=rf"(?s){name} is a setting.*detach\(\) the tensors in {name}"):
+        solve([leaf(1e-3)])
+
+
+@pytest.mark.parametrize(
     "solve",
     [
         lambda o: optimize.minimize(lambda x: (x**2).sum(), [1.0], options={"gtol": o}),

@@ -75,19 +75,20 @@ def arguments(args: Any) -> tuple[Any, ...]:
 
 
 def plain_setting(where: str, **settings: Any) -> list[Any]:
-    """Settings, with Tensors as arrays. TypeError for one that requires grad: the result does not depend on it."""
+    """Settings, with Tensors as arrays. TypeError for one that requires grad, or holds such: it has no derivative."""
     found = []
     for name, value in settings.items():
-        if isinstance(value, Tensor):
-            if value.requires_grad or isinstance(value, Lifted):
+        for part in leaves(value):
+            if isinstance(part, Tensor) and (part.requires_grad or isinstance(part, Lifted)):
                 raise TypeError(
                     errors.message(
                         f"{where}: {name} is a setting of the solver, and has no derivative",
                         expected="a number or an array",
-                        found=f"{errors.describe(value)} that is differentiated",
-                        do=f"give {name}.detach()",
+                        found=f"{errors.describe(part)} that is differentiated",
+                        do=f"give {name}.detach()" if part is value else f"detach() the tensors in {name}",
                     )
                 )
+        if isinstance(value, Tensor):
             value = value.item() if value.dim() == 0 else value._data
         found.append(value)
     return found
@@ -97,9 +98,8 @@ def plain_options(where: str, options: Any, name: str = "options") -> Any:
     """A dict of settings, as `plain_setting` takes them; None, and what is no dict, as it is."""
     if not isinstance(options, dict):
         return options
-    names = [key for key, value in options.items() if isinstance(value, Tensor)]
-    values = plain_setting(where, **{f"{name}[{key!r}]": options[key] for key in names})
-    return {**options, **dict(zip(names, values, strict=True))}
+    values = plain_setting(where, **{f"{name}[{key!r}]": value for key, value in options.items()})
+    return dict(zip(options, values, strict=True))
 
 
 def value_of(fun: Any, where: str, out: Any) -> Tensor:
