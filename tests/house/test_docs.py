@@ -181,6 +181,15 @@ def test_every_page_is_in_the_navigation() -> None:
     assert {_name(path) for path in PAGES} | generated == listed
 
 
+def test_entries_of_the_navigation_are_called_as_their_pages_are() -> None:
+    entries = re.findall(r'^ +- "?([^"\n]+?)"?: (\S+\.md)$', (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    called = {page: name for name, page in entries if page != "index.md" and not page.startswith("reference/")}
+    assert len(called) > 90
+    for page, name in called.items():
+        (title, *_) = re.findall(r"^# (.+)$", (DOCS / page).read_text("utf-8"), re.MULTILINE)
+        assert title.replace("`", "") == name, page
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the built site; a warning while it is built is an error."""

@@ -13,7 +13,8 @@ import numpy as np
 
 from .. import errors
 from ..autograd.context import FunctionNode
-from ..diagnose.watch import Watch, without_collector
+from ..diagnose.places import formatted, is_ours
+from ..diagnose.watch import Watch, is_computing, without_collector
 from ..interpreters.traced import TraceError
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
@@ -364,7 +365,8 @@ def _called(
     What it reaches is as it was when it was first called, also if it has changed since.
     """
     made: dict[int, Any] = {}
-    frozen = must_freeze(environment)
+    # a trace that was refused has put back the values, and not the versions, of what the function had written to
+    frozen = not (read is not None and read.seeks) and must_freeze(environment)
 
     def change(leaf: Any) -> Any:
         if is_a(leaf, Tensor):
@@ -376,7 +378,7 @@ def _called(
     fn = environment.replaced(compiled.traced_function, replace, made, frozen)
     if read is None:
         return fn(*args, **kwargs)
-    state = State(compiled.traced_function, environment, made, (args, tuple(kwargs.values())))
+    state = State(environment, made, (args, tuple(kwargs.values())))
 
     def began(frame: types.FrameType) -> None:
         environment.visit(frame)
@@ -389,7 +391,7 @@ def _called(
     first: TraceError | None = None
     result = None
     try:
-        with watch:
+        with watch, read.follow(fn, state.set_so_far):
             given = fn(*args, **kwargs)
             result = read(given, watch)
             refuse_made(given, environment.reaches)
@@ -426,8 +428,14 @@ def _not_static(args: Any, kwargs: Any) -> TraceError:
 
 
 def _not_traced(error: BaseException | None) -> TraceError:
+    trace, place = getattr(error, "__traceback__", None), ""
+    while trace is not None:
+        if not (is_ours(trace.tb_frame) or is_computing(trace.tb_frame)):
+            code = trace.tb_frame.f_code
+            place = formatted([(code.co_filename, trace.tb_lineno, code.co_name)])
+        trace = trace.tb_next
     return TraceError(
-        f"compile: the function runs, but not while it is traced: {type(error).__name__}: {error}\n"
+        f"compile: the function runs, but not while it is traced: {type(error).__name__}: {error}\n{place}"
         "  What to do: leave what raises this out of the compiled function; or let it run as it is written, with "
         "fallback=True."
     )

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..interpreters.functions import recording
-from ..interpreters.traced import is_whole
+from ..interpreters.traced import is_whole, of_another_kind
 from ..tensor.nested import leaves
+from ..tensor.protocol import is_payload
 from ..tensor.tensor import Tensor
 from .plan.fuse import LoopStage, schedule
 from .plan.plan import Plan
@@ -61,6 +62,9 @@ class Entry:
         outside = [t for t in environment.tensors if id(t) not in own]
         inputs = [*given, *outside]
         self.reached = len(inputs)
+        for t in outside:
+            if is_payload(t._data):
+                raise of_another_kind(t._data, environment.place(t))
         self._recorded, self._known = recorded, [known_of(t) for t in inputs]
         self.traced = traced = trace(call, [t._data for t in inputs], self._known, recorded)
         environment.note_caches()

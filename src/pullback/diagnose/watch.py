@@ -35,6 +35,11 @@ def is_python(code: types.CodeType) -> bool:
     return file.startswith(_PYTHON) and not any(part in file for part in _INSTALLED)
 
 
+def is_computing(frame: types.FrameType) -> bool:
+    """Whether the code of a frame is that of a package to compute with: NumPy, SciPy, or this library."""
+    return str(frame.f_globals.get("__name__")).partition(".")[0] in _COMPUTES
+
+
 def _is_passed(frame: types.FrameType) -> bool:
     """Whether a function that asks for something does so for whoever called it: in Python's library, or a package that
     is installed. This library, wherever it is installed, asks on its own account, but for the file of its errors."""
@@ -181,9 +186,9 @@ class Watch:
         code = frame.f_code
         found = self._ours.get(id(code))
         if found is None:
-            root = str(frame.f_globals.get("__name__")).partition(".")[0]
-            python = code.co_filename.startswith("<frozen importlib") or root.startswith("namedtuple_")
-            found = self._ours[id(code)] = is_ours(frame) or root in _COMPUTES or python, code
+            name = str(frame.f_globals.get("__name__"))
+            python = code.co_filename.startswith("<frozen importlib") or name.startswith("namedtuple_")
+            found = self._ours[id(code)] = is_ours(frame) or is_computing(frame) or python, code
         return found[0]
 
     def _is_imported(self, frame: Any) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..autograd.node import edge_of, next_order
-from ..diagnose.places import formatted, user_place
+from ..diagnose.places import Place, formatted, user_place
 from ..table.levels import Level, inner, mapped
 from ..table.writing import Through
 from ..tensor.memory import LevelPayload
@@ -40,11 +40,11 @@ class ValuesError(TraceError):
     """Code that works with the values of a traced tensor: what it is part of can only be called as a whole."""
 
 
-def refused(what: str, do: str, kind: type[TraceError] = TraceError) -> TraceError:
-    """The error about code that cannot be traced, with the user's line."""
-    place = formatted(user_place()).rstrip()
+def refused(what: str, do: str, kind: type[TraceError] = TraceError, place: Place | None = None) -> TraceError:
+    """The error about code that cannot be traced, with a line of the user's: by default, the one that runs."""
+    lines = formatted(user_place() if place is None else [place]).rstrip()
     error = kind(
-        f"compile: {what}\n{place}\n  What to do: {do}; or let such a function run as it is written, with "
+        f"compile: {what}\n{lines}\n  What to do: {do}; or let such a function run as it is written, with "
         "fallback=True."
     )
     level = open_trace()
@@ -53,12 +53,20 @@ def refused(what: str, do: str, kind: type[TraceError] = TraceError) -> TraceErr
     return error
 
 
-def _of_another_kind(payload: Any) -> TraceError:
-    """The error about a tensor that the function finds outside, and that holds no array."""
+def of_another_kind(payload: Any, place: Place | None = None) -> TraceError:
+    """The error about a tensor that the function finds outside, and that holds no array. place: where it is named."""
     return refused(
         f"a tensor of another kind than plain ones is used, which holds a {type(payload).__name__}",
         "pass it through functions that are not compiled",
+        place=place,
     )
+
+
+PAST = (
+    "the memory of a tensor is written to after it was read, by NumPy or through another tensor on it, which the "
+    "tensor does not count as a write"
+)
+COPY_FIRST = "read a copy of it (t.clone(), a.copy() of an array) before the write; or write to the tensor itself"
 
 
 class Ref(NamedTuple):
@@ -234,6 +242,8 @@ class Trace(Level):
         self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number
         self.inputs: list[int] = []
         self.captured: dict[int, tuple[Tensor, int]] = {}  # by number: the tensor and its version
+        self.sources: dict[int, np.ndarray[Any, Any]] = {}  # by number: its array; the example is a copy
+        self._latest: dict[int, int] = {}  # by the id of an array: the number that has its latest copy
         self.met: list[int] = []  # the numbers of all tensors from outside
         self.known: dict[int, Known] = {}  # of the tensors that are given, by the ids of their stand-ins
         self.asked: dict[tuple[int, str], Any] = {}  # their attributes that were asked for, and what these were
@@ -255,7 +265,7 @@ class Trace(Level):
 
     def _new(self, example: Any) -> Traced:
         if is_payload(example):
-            raise _of_another_kind(example)
+            raise of_another_kind(example)
         self.examples.append(np.asarray(example))
         return Traced(self, len(self.examples) - 1, self.examples[-1])
 
@@ -281,23 +291,48 @@ class Trace(Level):
     def _outside(self, t: Tensor) -> Tensor:
         """A tensor from outside as one of this level, at its own place in the graph."""
         known = self._known.get(id(t))
-        if known is not None:
+        if known is not None and self._is_current(known._data.number):
             return known
         if isinstance(t._data, LevelPayload) or not isinstance(t._data, np.ndarray):
-            raise _of_another_kind(t._data)
+            raise of_another_kind(t._data)
         if t._edge is not None and t._edge[0]._order < self._began:
             raise refused(
                 "something was computed of a tensor that requires grad and is neither an argument nor found from the "
                 f"function (shape {list(t._data.shape)}), so that it would be the same in every call",
                 "pass that tensor as an argument",
             )
-        made = self._new(t._data)
+        made = self._new(self._copied(t._data))
         self.met.append(made.number)
-        self.captured[made.number] = (t, _version(t))
+        self.sources[made.number] = t._data
+        self._latest[id(t._data)] = made.number
+        version = t._share_version()
+        self.captured[made.number] = (t, version.n)
         known = self._known[id(t)] = wrap(made)
+        known._version_of = version  # a rule that saved it knows of a write to `t` since, as in eager mode
         if t._requires_grad:
             known._edge, known._requires_grad = edge_of(t), True
         return known
+
+    def _copied(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """A copy of an array from outside, which may be written to later: one for all reads between two writes."""
+        number = self._latest.get(id(array), -1)
+        return copied(array) if number < 0 or self._differs(number) else self.examples[number]
+
+    def _differs(self, number: int) -> bool:
+        """Whether the array of a tensor from outside holds other values than when it was read."""
+        source, example = self.sources[number], self.examples[number]
+        return source.shape != example.shape or source.tobytes() != example.tobytes()
+
+    def _is_current(self, number: int) -> bool:
+        """Whether a tensor from outside is as it was when it was read."""
+        t, version = self.captured[number]
+        if _version(t) == version and self._differs(number):
+            raise refused(PAST, COPY_FIRST)
+        return _version(t) == version
+
+    def written_past(self) -> bool:
+        """Whether the memory of a tensor from outside was written to, after it was read, other than by the tensor."""
+        return any(_version(t) == version and self._differs(n) for n, (t, version) in self.captured.items())
 
     def take_in(self, t: Tensor) -> None:
         # tensors that the function can reach are arguments, so it made this tensor and its views itself
@@ -313,9 +348,9 @@ class Trace(Level):
                 "write to it before detach(), .data or numpy() is called, or use the operation without the underscore",
             )
         for number in met:  # what was read before the write is a constant
-            other, version = self.captured[number]
-            if version == _version(other):
-                del self.captured[number], self._known[id(other)]
+            self._is_current(number)
+            other, _ = self.captured.pop(number)
+            self._known.pop(id(other), None)
         for tensor in made:
             data = self._new(np.array(tensor._data))
             self.entries.append(Entry(None, (data.example,), {}, (data.number,)))
@@ -336,12 +371,14 @@ class Trace(Level):
         own = {id(t) for t in tensors}
         expected = collections.Counter([id(t._data) for t in tensors])
         expected.update([id(array.base) for array in arrays.values()])
+        times = collections.Counter(id(t) for t, _ in self.captured.values())
         for number in met:
             if id(self.captured[number][0]) not in own:
-                if sys.getrefcount(self.captured[number][0]) > REFERENCES:
+                if sys.getrefcount(self.captured[number][0]) > REFERENCES - 1 + times[id(self.captured[number][0])]:
                     return True
+                own.add(id(self.captured[number][0]))
                 expected[id(self.captured[number][0]._data)] += 1  # a tensor that only the trace still knows
-            expected[id(self.examples[number])] += 2  # the list of examples, and a payload
+            expected[id(self.sources[number])] += 1
         return any(sys.getrefcount(arrays[key]) > REFERENCES + expected[key] for key in arrays)
 
     def assign(self, t: Tensor, new: LevelPayload) -> None:
@@ -416,19 +453,29 @@ class Trace(Level):
             return made[0]
         return type(out)(*made) if hasattr(out, "_fields") else tuple(made)
 
-    def forget(self) -> None:
-        """Release the tensors from outside."""
-        self.captured.clear()
-        self._known.clear()
-
     def line(self, t: Tensor) -> str:
         """The line that last wrote to a tensor of this level; "" if none did."""
         held = inner(t, self)
         return held.root.line if isinstance(held, Traced) else ""
 
-    def changed(self) -> list[Tensor]:
-        """The tensors from outside that were written to after the trace met them."""
-        return [t for t, version in self.captured.values() if _version(t) != version]
+    def alive(self) -> dict[int, Tensor]:
+        """Release the tensors from outside, and return those that are referenced elsewhere, by their numbers. The
+        function made the others, which are constants."""
+        looked = {n: weakref.ref(t) for n, (t, _) in self.captured.items()}
+        self.captured.clear()
+        self._known.clear()
+        found: dict[int, Tensor] = {}
+        for number, ref in looked.items():
+            t = ref()
+            if t is None and _is_held(self.sources, number):
+                t = wrap(self.sources[number])
+            if t is not None:
+                found[number] = t
+        return found
+
+    def changed(self, alive: dict[int, Tensor]) -> Tensor | None:
+        """One of these tensors from outside that was written to after it was read; None if none was."""
+        return next((t for number, t in alive.items() if self._differs(number)), None)
 
 
 def _memory(tensors: Sequence[Tensor]) -> dict[int, Any]:
@@ -442,6 +489,29 @@ def _memory(tensors: Sequence[Tensor]) -> dict[int, Any]:
         if array is not None:
             return {}
     return found
+
+
+def _is_held(arrays: dict[int, np.ndarray[Any, Any]], number: int) -> bool:
+    """Whether code outside these arrays, and the views among them, may write to one."""
+    listed = collections.Counter(map(id, arrays.values()))
+    views = collections.Counter(id(a.base) for a in {id(a): a for a in arrays.values()}.values() if a.base is not None)
+    array: Any = arrays[number]
+    while isinstance(array, np.ndarray):
+        if sys.getrefcount(array) > REFERENCES + listed[id(array)] + views[id(array)]:
+            return True
+        array = array.base
+    return array is not None
+
+
+def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy that lies in memory as the array does, and is part of a larger piece of memory if the array is."""
+    if not array.size:
+        return array
+    low, high = np.lib.array_utils.byte_bounds(array)
+    memory = np.empty(high - low + (not is_whole(array)), np.uint8)
+    made = np.ndarray(array.shape, array.dtype, memory, array.__array_interface__["data"][0] - low, array.strides)
+    made[...] = array
+    return made
 
 
 def _version(t: Tensor) -> int:

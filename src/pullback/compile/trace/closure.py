@@ -29,10 +29,10 @@ from typing import Any
 
 import numpy as np
 
-from ...interpreters.traced import TraceError
+from ...diagnose.places import Place
 from ...tensor.tensor import Tensor
 from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
-from .consumed import METHODS, Consumed, Unseen, first_iterator, is_iterator, of_iterator
+from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
 from .holders import (
     CONTAINERS,
     DECIMAL,
@@ -109,8 +109,8 @@ class Environment:
             if "get_state" in named:
                 self.guards.add(np.random.mtrand._rand)
         for label in self._iterators:
-            if label.rpartition(".")[2].partition("[")[0] in named:
-                raise of_iterator(label)
+            if last_name(label) in named:
+                raise of_iterator(label, place_naming(self.codes, label))
         self.guards.settle()
 
     def _read_texts(self) -> dict[Any, Any]:
@@ -135,10 +135,10 @@ class Environment:
         self.codes.update(codes_in(code))
         self.spaces.append((frame.f_globals, names_in(code)))
         if (found := first_iterator([(name, frame.f_locals.get(name)) for name in code.co_freevars])) is not None:
-            raise of_iterator(found)
+            raise of_iterator(found, place_naming(codes_in(code), found))
         for name, value in self._named(code, frame.f_globals):
             if is_iterator(value):
-                raise of_iterator(name)
+                raise of_iterator(name, place_naming(codes_in(code), name))
             self._fixed.append((value, name))
         self._scan_fixed()
         self._settle()
@@ -167,6 +167,10 @@ class Environment:
         if id(value) not in self._holds or is_a(value, _FIXED) or contents(value) is not None:
             return ""
         return f"what a {type(value).__name__} keeps" if type(value).__eq__ is _by_identity else ""
+
+    def place(self, value: Any) -> Place | None:
+        """The first line of the code that was looked into which names an object; None if none does."""
+        return place_naming(self.codes, self._labels.get(id(value), ""))
 
     def is_read_in_place(self, value: Any) -> bool:
         """Whether it is found in a class or a module, where a trace puts nothing in place of it."""
@@ -309,7 +313,9 @@ class Environment:
         if not is_users(fn):
             return False
         if first_iterator(defaults) is not None:
-            raise of_iterator(f"a default of {fn.__name__}()")
+            code = fn.__code__
+            place = code.co_filename, code.co_firstlineno, code.co_name
+            raise of_iterator(f"a default of {fn.__name__}()", place)
         return first_iterator([*closed, *named]) is not None
 
     def _named(self, code: types.CodeType, space: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -438,12 +444,7 @@ class Environment:
             target = value()
             return value if target is None else weakref.ref(again(target))
         if is_a(value, functools._lru_cache_wrapper) and self._holds[id(value)]:
-            raise TraceError(
-                f"compile: {self.label(value)}() keeps what it gave (functools.cache) and is made of tensors: what is "
-                "traced would be kept as well.\n"
-                "  What to do: call it outside, and pass what it gives; or let such a function run as it is written, "
-                "with fallback=True."
-            )
+            return Kept(self.label(value))
         held = self.guards.before.get(id(value)) if frozen else contents(value)
         if held is None:
             return value

@@ -1,14 +1,17 @@
 """What stands, while a function is traced, for things from outside whose use cannot be part of a program: iterators,
-functions in C that are not known, and pointers. Each refuses to be used, with the line.
+functions in C that are not known, pointers, and functions that keep what they gave. Each refuses to be used, with
+the line.
 """
 
 from __future__ import annotations
 
+import dis
 import types
 import weakref
 from collections.abc import Iterable
 from typing import Any
 
+from ...diagnose.places import Place
 from ...interpreters.traced import TraceError, refused
 from .holders import contents, is_a
 
@@ -49,10 +52,29 @@ class Unseen:
         return self._refuse()
 
 
-def of_iterator(label: str) -> TraceError:
+class Kept:
+    """Stands for a function that keeps what it gave, made of tensors (functools.cache), while a function is traced."""
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise refused(
+            f"{self._label}() keeps what it gave (functools.cache) and is made of tensors: what is traced would be "
+            "kept as well",
+            "call it outside, and pass what it gives",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        return self()
+
+
+def of_iterator(label: str, place: Place | None = None) -> TraceError:
+    """The error about the use of an iterator, where it is used, or at the place in the code that names it."""
     return refused(
         f"{label or 'an iterator from outside'} is an iterator: what it gives next would be the same in every call",
         "call next() outside, and pass what it gives",
+        place=place,
     )
 
 
@@ -66,3 +88,20 @@ def is_iterator(value: Any) -> bool:
 def first_iterator(named: Iterable[tuple[str, Any]]) -> str | None:
     """The name of the first iterator whose state cannot be looked at; None if there is none."""
     return next((name for name, value in named if is_iterator(value) and contents(value) is None), None)
+
+
+def last_name(label: str) -> str:
+    """The name at the end of a label, by which code asks for what it labels."""
+    return label.rpartition(".")[2].partition("[")[0]
+
+
+def place_naming(codes: Iterable[types.CodeType], label: str) -> Place | None:
+    """The first line of some functions that names what has a label; None if none does."""
+    name = last_name(label)
+    found = [
+        (code.co_filename, step.positions.lineno, code.co_name)
+        for code in codes
+        for step in dis.get_instructions(code)
+        if step.argval == name and step.positions is not None and step.positions.lineno is not None
+    ]
+    return min(found, default=None)

@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
-from ...diagnose.places import formatted
 from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
 from .closure import Environment, is_compiled
 from .code_names import as_written, is_library, names_of
 from .consumed import Consumed
 from .holders import attributes, contents, equal, is_a, is_object, restore
+from .late import LateError
 
 _MISSING = object()
 
@@ -123,9 +123,8 @@ def _is_loaded(module: str, name: str, value: Any) -> bool:
 class State:
     """Everything that holds values and can be reached from a function about to be traced, and from its arguments."""
 
-    def __init__(self, fn: Any, environment: Environment, made: dict[int, Any], arguments: Any) -> None:
+    def __init__(self, environment: Environment, made: dict[int, Any], arguments: Any) -> None:
         """made: the copies that the trace uses, by the ids of the originals."""
-        self._code = getattr(getattr(fn, "__func__", fn), "__code__", None)
         self._places: list[_Place] = []
         self._owners: dict[int, Any] = {}  # the original, by the id of its copy
         self._environment, self._made = environment, made
@@ -179,23 +178,28 @@ class State:
             trace = trace.tb_next
         return None
 
+    def set_so_far(self) -> LateError | None:
+        """The error that names what was set, or None if nothing was."""
+        name = next((name for place in self._places for name in place.changes()), None)
+        return None if name is None else _outlives(name)
+
     def changed(self) -> TraceError | None:
         """Put back everything that was set; return the error that names it, or None if nothing was set."""
         found = [(name, place) for place in self._places for name in place.changes()]
         uses = [(use, place) for place in self._places for use in place.first_uses()]
         for _, place in (*found, *uses):
             place.put_back()
-        if not found:
-            first = [*(use for use, _ in uses), *(use for place in self._places for use in place.loaded())]
-            first += [(module, "__name__") for module in self._environment.loaded()]
-            return FirstUseError(first) if first else None
-        name = found[0][0]
-        code = self._code
-        line = formatted([(code.co_filename, code.co_firstlineno, code.co_name)]) if code else ""
-        return TraceError(
-            f"compile: {name} was changed while the function was traced, but a program sets nothing that outlives a "
-            f"call: further calls would not change it\n{line}"
-            "  What to do: return the new value, and set it outside; or keep it in a tensor and write to that in place "
-            "(copy_(), add_()), which is part of the program; or let such a function run as it is written, with "
-            "fallback=True."
-        )
+        if found:
+            return _outlives(found[0][0])
+        first = [*(use for use, _ in uses), *(use for place in self._places for use in place.loaded())]
+        first += [(module, "__name__") for module in self._environment.loaded()]
+        return FirstUseError(first) if first else None
+
+
+def _outlives(name: str) -> LateError:
+    return LateError(
+        f"{name} was changed while the function was traced, but a program sets nothing that outlives a call: further "
+        "calls would not change it",
+        "return the new value, and set it outside; or keep it in a tensor and write to that in place (copy_(), "
+        "add_()), which is part of the program; or let such a function run as it is written, with fallback=True.",
+    )

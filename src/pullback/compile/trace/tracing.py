@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import gc
+import inspect
 import sys
 import types
 import weakref
@@ -17,15 +17,16 @@ from ...autograd.api import grad
 from ...autograd.node import Node
 from ...diagnose.watch import Watch
 from ...interpreters.functions import recording
-from ...interpreters.traced import REFERENCES, Known, Trace, TraceError
+from ...interpreters.traced import COPY_FIRST, PAST, Known, Trace, TraceError
 from ...table.levels import inner
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
-from ...tensor.tensor import Lifted, Tensor, wrap
+from ...tensor.tensor import Lifted, Tensor
 from .code_names import is_library, is_private
 from .consumed import is_iterator
 from .holders import CONTAINERS as HOLDING
 from .holders import PLAIN, content, contents, is_a, module_of
+from .late import LateError, Seek
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
@@ -97,8 +98,7 @@ def trace(
     function, whose values this one reuses. wanted: the results (of those that require grad) that get a gradient; None:
     all. uniform: the results whose gradient repeats one number.
     """
-    level, found = _written_down(call, arrays, known, recorded, wanted)
-    captured = _still_alive(level)
+    level, found, captured = _written_down(call, arrays, known, recorded, wanted)
     made: dict[int, Value] = {}
     numbers: list[int | None] = [*found.numbers, *captured]
     tensors = list(captured.values())
@@ -176,28 +176,91 @@ class _Numbers(NamedTuple):
     asked: list[tuple[int, str, Any]]
 
 
-@restoring()
 def _written_down(
     call: Call,
     arrays: Sequence[Array],
     known: Sequence[Known],
     recorded: bool,
     wanted: Sequence[bool] | None,
-) -> tuple[Trace, _Numbers]:
+) -> tuple[Trace, _Numbers, dict[int, Tensor]]:
+    """The trace, the numbers in it, and the tensors from outside that are referenced elsewhere, by their numbers."""
+    try:
+        return _ran(call, arrays, known, recorded, wanted, None)
+    except TraceError as error:
+        if not isinstance(error, LateError) and PAST not in str(error):
+            raise
+        late, sought = error, Seek()
+    with contextlib.suppress(TraceError, NotTracedError):
+        _ran(call, arrays, known, recorded, wanted, (late, sought))
+    raise LateError(getattr(late, "what", PAST), getattr(late, "do", COPY_FIRST), sought.place) from None
+
+
+@restoring()
+def _ran(
+    call: Call,
+    arrays: Sequence[Array],
+    known: Sequence[Known],
+    recorded: bool,
+    wanted: Sequence[bool] | None,
+    sought: tuple[TraceError, Seek] | None,
+) -> tuple[Trace, _Numbers, dict[int, Tensor]]:
+    """As above. sought: an error of the same call before this one, and what finds the line that it is about."""
     with Trace(TracedTensor, of_function) as level, recording(recorded), _without_hooks():
-        given = [level.lift(a, k) for a, k in zip(arrays, known, strict=True)]
-        numbers = [level.number_of(t) for t in given]
-        held = [(t._data, t._requires_grad) for t in given]
-
-        def read(result: Any, watch: Watch) -> _Numbers:
-            return _read(level, result, given, numbers, held, wanted, watch)
-
+        read = Reading(level, [level.lift(a, k) for a, k in zip(arrays, known, strict=True)], wanted, sought)
         try:
-            return level, call(given, read)
+            found = call(read.given, read)
         except TraceError:
             raise
         except Exception as error:
             raise NotTracedError from error
+    alive = level.alive()
+    _refuse_written(level, alive)
+    return level, found, alive
+
+
+class Reading:
+    """What reads the result of a traced function, while the function is still watched.
+
+    given: the tensors that stand for its arguments, and for those that it reaches. seeks: whether the line is sought
+    that an error of the trace before is about.
+    """
+
+    def __init__(
+        self, level: Trace, given: list[Tensor], wanted: Sequence[bool] | None, sought: tuple[TraceError, Seek] | None
+    ) -> None:
+        self._level, self.given, self._wanted, self._sought = level, given, wanted, sought
+        self.seeks = sought is not None
+        self._numbers = [level.number_of(t) for t in given]
+        self._held = [(t._data, t._requires_grad) for t in given]
+
+    def __call__(self, result: Any, watch: Watch) -> _Numbers:
+        """The numbers of what it gave. TraceError if it cannot be part of a program."""
+        return _read(self._level, result, self.given, self._numbers, self._held, self._wanted, watch)
+
+    def follow(self, fn: Any, set_so_far: Callable[[], LateError | None]) -> contextlib.AbstractContextManager[Any]:
+        """A context to call `fn` in, in which the line is sought that an earlier error is about, if there was one.
+
+        set_so_far: the error about what has been set that outlives the call, if anything has.
+        """
+        if self._sought is None:
+            return contextlib.nullcontext()
+        error, seek = self._sought
+
+        def is_so(frame: types.FrameType) -> bool:
+            try:
+                _refuse_changes(self._level, self.given, self._held)
+                _refuse_attributes([*self.given, *(v for v in frame.f_locals.values() if is_a(v, Tensor))])
+                found = set_so_far()
+                if found is None:
+                    _refuse_written(self._level, {n: t for n, (t, _) in self._level.captured.items()})
+            except LateError as raised:
+                found = raised
+            return found is not None and found.what == getattr(error, "what", PAST)
+
+        seek.is_so = is_so
+        code = getattr(inspect.unwrap(fn), "__code__", None)
+        seek.place = None if code is None else (code.co_filename, code.co_firstlineno, code.co_name)
+        return seek
 
 
 def _read(
@@ -233,12 +296,13 @@ def _read(
     watch.begin_again()
     level.ended = True
     cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
-    if after != [level.number_of(t) for t in given]:
-        raise TraceError(
-            "compile: the backward of a Function, or a hook, writes in place to an argument or to a tensor from "
-            "outside, which a program does in forward alone.\n"
-            "  What to do: let such a function run as it is written, with fallback=True."
-        )
+    for t, before in zip(given, after, strict=True):
+        if level.number_of(t) != before:
+            raise TraceError(
+                "compile: the backward of a Function, or a hook, writes in place to an argument or to a tensor from "
+                f"outside, which a program does in forward alone\n{level.line(t)}"
+                "  What to do: let such a function run as it is written, with fallback=True."
+            )
     _refuse_attributes(given)
     asked = [(own[key], name, value) for (key, name), value in level.asked.items()]
     return _Numbers(
@@ -256,32 +320,6 @@ def _without_hooks() -> Iterator[None]:
         yield
     finally:
         modes.pack_hooks = before
-
-
-def _still_alive(level: Trace) -> dict[int, Tensor]:
-    """The tensors met by the trace that are referenced elsewhere. The function made the others, which are constants."""
-    looked = {n: weakref.ref(t) for n, (t, _) in level.captured.items()}
-    level.forget()
-    found: dict[int, Tensor] = {}
-    for number, ref in looked.items():
-        t = ref()
-        if t is None and _is_held(level.examples, number):
-            t = wrap(level.examples[number])
-        if t is not None:
-            found[number] = t
-    return found
-
-
-def _is_held(arrays: list[Array], number: int) -> bool:
-    """Whether code outside the list, and the views in it, may write to an array."""
-    views = collections.Counter(id(a.base) for a in arrays if a.base is not None)
-    array: Any = arrays[number]
-    listed = 1
-    while isinstance(array, np.ndarray):
-        if sys.getrefcount(array) > REFERENCES + listed + views[id(array)]:
-            return True
-        array, listed = array.base, 0
-    return array is not None
 
 
 def _gradients(
@@ -309,10 +347,9 @@ def _refuse_hidden(result: Any) -> None:
             continue
         seen.add(id(part))
         if (is_a(part, TracedTensor) and part is not result) or is_iterator(part) or is_a(part, Node):
-            raise TraceError(
-                f"compile: the function returns a {type(result).__name__}, in which tensors leave that are only "
-                "traced.\n  What to do: return tensors, or dicts, lists and tuples of them, and make the "
-                f"{type(result).__name__} outside."
+            raise LateError(
+                f"the function returns a {type(result).__name__}, in which tensors leave that are only traced",
+                f"return tensors, or dicts, lists and tuples of them, and make the {type(result).__name__} outside.",
             )
         if is_a(part, (tuple, set, frozenset)):
             stack += part
@@ -337,10 +374,11 @@ def refuse_made(result: Any, is_known: Callable[[Any], bool]) -> None:
         fixed = is_library(module_of(part)) and not is_a(part, (*HOLDING, bytearray, np.ndarray))  # a dtype, say
         fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
         if not fixed and not is_known(part):
-            raise TraceError(
-                f"compile: the function returns a {type(part).__name__} that it made: every call would give the same "
-                "one, which can change.\n  What to do: return tensors, numbers and text, or dicts, lists and tuples of "
-                f"them, and make the {type(part).__name__} outside."
+            raise LateError(
+                f"the function returns a {type(part).__name__} that it made: every call would give the same one, which "
+                "can change",
+                "return tensors, numbers and text, or dicts, lists and tuples of them, and make the "
+                f"{type(part).__name__} outside.",
             )
 
 
@@ -348,11 +386,21 @@ def _refuse_attributes(tensors: Sequence[Tensor]) -> None:
     """Raise if an attribute was set of a tensor that is known outside."""
     for t in tensors:
         if vars(t):
-            raise TraceError(
-                f"compile: the attribute {next(iter(vars(t)))} of a tensor was set, which is an argument or a result: "
-                "a program sets nothing that outlives a call.\n"
-                "  What to do: return the value, and set it outside."
+            raise LateError(
+                f"the attribute {next(iter(vars(t)))} of a tensor was set, which is an argument or a result: a program "
+                "sets nothing that outlives a call",
+                "return the value, and set it outside.",
             )
+
+
+def _refuse_written(level: Trace, alive: dict[int, Tensor]) -> None:
+    """Raise if one of these tensors from outside, which are read in each call, was written to after it was read."""
+    if (t := level.changed(alive)) is not None:
+        raise LateError(
+            f"a tensor (shape {list(t._data.shape)}) was written to in place after it had been used, and something "
+            "else holds it",
+            "use the operation without the underscore, or write to it before it is used.",
+        )
 
 
 def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) -> None:
@@ -361,31 +409,27 @@ def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) 
     if any(isinstance(t._grad, Lifted) for t in reached):
         for t in reached:
             t._grad = None if isinstance(t._grad, Lifted) else t._grad
-        raise TraceError(
-            "compile: backward() was called in the function: it would add to the .grad of tensors that are only "
-            "traced.\n  What to do: return the gradients, from pullback.autograd.grad(loss, parameters) or "
-            "pullback.func.grad."
+        raise LateError(
+            "backward() was called in the function: it would add to the .grad of tensors that are only traced",
+            "return the gradients, from pullback.autograd.grad(loss, parameters) or pullback.func.grad.",
         )
-    for t in level.changed():
-        raise TraceError(
-            f"compile: a tensor (shape {list(t._data.shape)}) was written to in place after it had been used.\n"
-            "  What to do: use the operation without the underscore, or write to it before it is used."
-        )
+    if level.written_past():
+        raise LateError(PAST, COPY_FIRST)
     for t, (before, required) in zip(given, held, strict=True):
         if t._edge is None and t._requires_grad is not required:
-            raise TraceError(
-                "compile: requires_grad of a tensor that the function was given, or found outside, was set: a program "
-                "writes values alone.\n  What to do: set it outside, before the call."
+            raise LateError(
+                "requires_grad of a tensor that the function was given, or found outside, was set: a program writes "
+                "values alone",
+                "set it outside, before the call.",
             )
         if t._data is not before:
-            raise TraceError(
-                f"compile: a tensor (shape {list(before.shape)}) that the function was given, or found outside, got "
-                f"another shape (now {list(t._data.shape)}) or other memory in place: a program writes values alone.\n"
-                "  What to do: use the operation without the underscore (t(), unsqueeze(), transpose()), and return "
-                "its result."
+            raise LateError(
+                f"a tensor (shape {list(before.shape)}) that the function was given, or found outside, got another "
+                f"shape (now {list(t._data.shape)}) or other memory in place: a program writes values alone",
+                "use the operation without the underscore (t(), unsqueeze(), transpose()), and return its result.",
             )
         if isinstance(t, Lifted) and t._edge is not None:
-            raise TraceError(
-                "compile: an argument was made part of the graph by a write in place.\n"
-                "  What to do: use the operation without the underscore, and return its result."
+            raise LateError(
+                "an argument was made part of the graph by a write in place",
+                "use the operation without the underscore, and return its result.",
             )

@@ -112,7 +112,7 @@ def outside(level: Trace, work: Callable[..., Any], *args: Any) -> Any:
 def unchanged(level: Trace, roots: Sequence[Any], work: Callable[..., Any], *args: Any) -> Any:
     """As `outside`. TraceError, too, if it changes something that the roots reach: lists, variables."""
     environment = Environment(roots)
-    state = State(next((v for v in roots if callable(v)), None), environment, {}, tuple(roots))
+    state = State(environment, {}, tuple(roots))
     try:
         found = outside(level, work, *args)
     finally:
