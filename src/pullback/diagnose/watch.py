@@ -43,9 +43,8 @@ def is_computing(frame: types.FrameType) -> bool:
 def _is_passed(frame: types.FrameType) -> bool:
     """Whether a function that asks for something does so for whoever called it: in Python's library, or a package that
     is installed. This library, wherever it is installed, asks on its own account, but for the file of its errors."""
-    if is_ours(frame):
-        return frame.f_code.co_filename == errors.__file__
-    return is_python(frame.f_code) or any(part in frame.f_code.co_filename for part in _INSTALLED)
+    file = frame.f_code.co_filename
+    return file == errors.__file__ if is_ours(frame) else is_python(frame.f_code) or any(p in file for p in _INSTALLED)
 
 
 def restores(function: Any) -> Any:
