@@ -71,12 +71,18 @@ class Refusals:
         pass
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and self._group.comm is not None and not self._group.broken:
-            group, what = self._group, self._what
-            given = np.array([0, 0, _REFUSED, *_NONE])
-            group.finish(what, lambda: group.control.Iallreduce(given, given.copy(), group.world.mpi.BOR))
-            said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
-            gathered(group, f"refuses {what} at {here()}: {said}")
+        if isinstance(error, Exception):
+            tell_refused(self._group, self._what, error)
+
+
+def tell_refused(group: Group, what: str, error: Exception) -> None:
+    """Tell the other ranks what this one is about to raise, as they compare what they call."""
+    if group.comm is None or group.broken:
+        return
+    given = np.array([0, 0, _REFUSED, *_NONE])
+    group.finish(what, lambda: group.control.Iallreduce(given, given.copy(), group.world.mpi.BOR))
+    said = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+    gathered(group, f"refuses {what} at {here()}: {said}")
 
 
 def barrier(group: Group | None = None) -> None:
