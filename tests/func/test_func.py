@@ -333,8 +333,8 @@ def test_results_that_nest_have_their_tangents_and_axes(kind: str) -> None:
 @pytest.mark.parametrize(
     ("pushed", "error", "words"),
     [
-        (lambda a, b: a, RuntimeError, "expected one tangent for each of 2 outputs, found 1"),
-        (lambda a, b: (a, b, b), RuntimeError, "expected one tangent for each of 2 outputs, found 3"),
+        (lambda a, b: a, RuntimeError, r"invalid number of forward gradients \(expected 2 but got 1\)"),
+        (lambda a, b: (a, b, b), RuntimeError, r"invalid number of forward gradients \(expected 2 but got 3\)"),
         (
             lambda a, b: (a, {"d": b}),
             TypeError,

@@ -281,6 +281,40 @@ def passes_through_nothing_freed(d: Shown) -> bool:
     return d.only_torch_refuses("a second time") and kept != d.program and nothing_shown(kept)
 
 
+RECORDED_VJP = (
+    "lib.autograd.functional.vjp({0}, {1}, lib.ones_like({0}({1})))",
+    "lib.autograd.functional.vjp({0}, {1}, lib.ones_like({0}({1})), create_graph=True)",
+)
+"""A pass that frees what it goes through, and the same one that keeps it."""
+
+
+def made_dense(program: Program) -> Program:
+    """A program with dense factors for sparse ones."""
+    return replaced(replaced(program, ".to_sparse()", ""), "lib.sparse.mm(", "lib.mm(")
+
+
+def strided_bases(program: Program) -> Program:
+    """A program in which `as_strided` of a view is that of what it is a view of."""
+
+    def changed(step: Step) -> Step:
+        found = re.fullmatch(r"\{0\}\.as_strided\((.*)\)", step.form)
+        form = (
+            f"(lambda t: t if t._base is None else t._base)({{0}}).as_strided({found[1]}, {{0}}.storage_offset())"
+            if found
+            else step.form
+        )
+        return replace(step, form=form, body=tuple(map(changed, step.body)))
+
+    return tuple(map(changed, program))
+
+
+def written_to_copies(program: Program) -> Program:
+    """A program that clamps, or writes triangles of, copies of its tensors."""
+    for name in ("clamp_", "tril_", "triu_"):
+        program = replaced(program, f"{{0}}.{name}(", f"{{0}}.clone().{name}(")
+    return program
+
+
 def constant_views(program: Program) -> Program:
     """A program whose views under `no_grad` are constants in both libraries."""
 
@@ -351,6 +385,11 @@ def refused_results(d: Shown) -> list[Any]:
     """What the steps that torch refuses give in pullback."""
     ours, theirs = _both(d)
     return [ours.names[name] for number in theirs.refusals for name in d.program[number].results]
+
+
+def zeros(tensors: list[Any]) -> bool:
+    """Whether there are tensors, and each is zero."""
+    return bool(tensors) and not any(value_of(t)[1].any() for t in tensors)
 
 
 def seen_in_part(d: Shown) -> bool:

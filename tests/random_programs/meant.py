@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from tests.random_programs.deliberate import writes
 from tests.random_programs.evidence import (
+    RECORDED_VJP,
     Shown,
     agree_where_finite,
     as_near_as_torch,
@@ -22,6 +23,7 @@ from tests.random_programs.evidence import (
     decided_by_rounding,
     dtype_of,
     for_each_element,
+    made_dense,
     nan_for_zero,
     not_finite,
     nothing_of_copies,
@@ -40,9 +42,11 @@ from tests.random_programs.evidence import (
     seen_in_part,
     settled,
     stacked_without_format,
+    strided_bases,
     written_before_the_error,
+    written_to_copies,
+    zeros,
 )
-from tests.random_programs.running import value_of
 from tests.random_programs.steps import Program, forms_of
 
 Reason = Callable[[Shown], bool]
@@ -134,7 +138,10 @@ REASONS: dict[str, Reason] = {
         d.what.startswith(("values of", "gradients of")) and d.forward and d.does("unfold(") and right(d)
     ),
     "elements that `as_strided` of a view takes from beyond it have their gradients: torch gives them none": lambda d: (
-        d.what.startswith("gradients of") and d.does("as_strided(") and right(d)
+        d.what.startswith("gradients of")
+        and d.does("as_strided(")
+        and nothing_shown(strided_bases(d.program))
+        and same_here(d, strided_bases(d.program))
     ),
     "within transforms, `as_strided` sees a tensor as if it were contiguous": lambda d: (
         d.what.startswith(("values of", "gradients of")) and d.transforms and d.inside("as_strided(")
@@ -184,7 +191,7 @@ REASONS: dict[str, Reason] = {
         d.does("forward_mode(")
         and d.only_torch_refuses("'NoneType' object has no attribute")
         and d.inside("eq_(", "ne_(", "lt_(", "le_(", "gt_(", "ge_(")
-        and all(not value_of(t)[1].any() for t in refused_results(d))
+        and zeros(refused_results(d))
     ),
     "`t[...]` and `t % s` under `no_grad` are constants, and so are their tangents: torch's is that of `t`": lambda d: (
         d.forward
@@ -197,7 +204,15 @@ REASONS: dict[str, Reason] = {
         )
     ),
     "what a transform returns of a view made under `no_grad` is a constant: torch's claims to require grad": lambda d: (
-        d.transforms and "with lib.no_grad()" in d.text and d.what.startswith("requires_grad of") and d.ours == "False"
+        d.transforms
+        and "with lib.no_grad()" in d.text
+        and (
+            (d.what.startswith("requires_grad of") and d.ours == "False")
+            or (
+                d.only_torch_refuses("cannot be registered on non-leaf tensors")
+                and nothing_shown(constant_views(d.program))
+            )
+        )
     ),
     "within transforms, a view made under `no_grad` may be looked at after a write to its base": lambda d: (
         d.transforms and d.only_torch_refuses("A view was created in no_grad mode and its base or another view")
@@ -252,11 +267,35 @@ REASONS: dict[str, Reason] = {
             and not re.search(r"[1-9]", d.theirs.partition(", ")[2])
         )
     ),
-    "within `vmap`, tensors without axes cannot be concatenated: torch says so of an axis of the batch": lambda d: (
+    "within `vmap`, `cat` and `split` refuse elements without axes: torch says so of an axis of the batch": lambda d: (
         d.does("vmap(")
-        and d.inside("cat(")
-        and "zero-dimensional" in d.ours
+        and d.inside("cat(", ".split(")
+        and re.search("zero-dimensional|at least a 1-dimensional", d.ours) is not None
         and d.theirs.startswith("raises IndexError")
+        and for_each_element(d)
+    ),
+    "within `vmap`, torch cannot write by a mask to no elements": lambda d: (
+        d.does("vmap(")
+        and d.inside("] = 1.0")
+        and d.only_torch_refuses("Dimension out of range")
+        and for_each_element(d)
+    ),
+    "a product with a sparse matrix has second derivatives: torch's fail": lambda d: (
+        d.does("lib.sparse.mm(")
+        and d.only_torch_refuses("expected sparse coordinate tensor layout but got Strided")
+        and nothing_shown(made_dense(d.program))
+        and same_here(d, made_dense(d.program))
+    ),
+    "in forward mode, a leaf that requires grad is not written to by a view: torch makes it a dual tensor": lambda d: (
+        d.does("forward_mode(")
+        and d.only_pullback_refuses("inplace arithmetic is not possible on a tensor from outside")
+        and nothing_shown(replaced(d.program, "requires_grad=True", "requires_grad=False"))
+    ),
+    "a write to a part needs nothing that a pass frees: torch's does": lambda d: (
+        d.inside("] = ")
+        and d.only_torch_refuses("a second time")
+        and d.does(RECORDED_VJP[0])
+        and nothing_shown(replaced(d.program, *RECORDED_VJP))
     ),
     "parts of several that belong to a graph outside of a transform may not be written to within it": lambda d: (
         d.transforms and d.only_pullback_refuses("is the output of a function that returns multiple vie")
@@ -292,6 +331,7 @@ REASONS: dict[str, Reason] = {
     "a write to what shares elements is refused: torch lets `clamp_` of integers, `tril_` and `triu_` pass": lambda d: (
         d.does("clamp_(", "tril_(", "triu_(")
         and d.only_pullback_refuses("more than one element of the written-to tensor")
+        and nothing_shown(written_to_copies(d.program))
     ),
     "within `linearize`, a tensor from outside is not written to, as in other transforms": lambda d: (
         d.does("linearize(") and d.only_pullback_refuses("inplace arithmetic is not possible on a tensor from outside")

@@ -229,6 +229,92 @@ v6, v7 = v5.chunk(2, -1)[:2]
 v9 = lib.autograd.grad((v7 * v7).sum(), [v1], create_graph=True)[0].clone()
 """
 
+BEYOND = """
+v1 = lib.tensor([1.0, 2.0, 3.0, 4.0, 5.0], dtype=lib.float64, requires_grad=True)
+v2 = v1.sin()
+v3 = v2[1:3]
+v4 = v3.as_strided((2,), (2,))
+"""
+COMPARED = f"""
+v1 = lib.tensor([-2.0, 0.5], dtype=lib.float64)
+def f3(t2):
+    v4 = t2.detach()
+    v4.gt_(t2)
+    return v4
+v5 = forward_mode(lib, f3, v1){COPIED}
+"""
+OTHER_SHAPE = f"""
+v1 = lib.tensor([-2.0, 0.5, 1.0], dtype=lib.float64)
+v2 = lib.tensor([1.0, 4.0, 2.0, 0.5], dtype=lib.float64)
+def f3(t2):
+    v4 = v2.clone()
+    v5 = t2.masked_scatter(t2.detach() == t2.detach(), v4 * t2.sum())
+    return v5
+v6 = forward_mode(lib, f3, v1){COPIED}
+"""
+SHARED = """
+v1 = lib.tensor([2, 4, 3, 1], dtype=lib.int32)
+v2 = v1.unfold(0, 2, 1)
+v2.tril_()
+"""
+CLAMPED = SHARED.replace("tril_()", "clamp_(-1, 1)")
+SPLIT = f"""
+v1 = lib.tensor([-2.0, 1.0], dtype=lib.float64, requires_grad=True)
+def f3(t2):
+    v4 = t2.split(1, -1)[0]
+    return v4
+v5 = v1.exp()
+v6 = lib.func.vmap(f3)(v1){COPIED}
+"""
+MASKED = f"""
+v1 = lib.zeros(0, 1, 3, dtype=lib.float64)
+def f3(t2):
+    t2[t2 > 1] = 1.0
+    v4 = t2.contiguous()
+    return v4
+v5 = lib.func.vmap(f3, in_dims=-1)(v1){COPIED}
+"""
+SPARSE = """
+v1 = lib.tensor([[-1.0, 0.25], [-2.0, 1.5]], dtype=lib.float64, requires_grad=True)
+v2 = lib.sparse.mm(v1.to_sparse(), v1.t())
+v3 = lib.autograd.grad((v2 * v2).sum(), [v1], create_graph=True)[0].clone()
+v4 = v3 * 2
+"""
+LEAF = f"""
+v1 = lib.tensor([], dtype=lib.float64, requires_grad=True)
+v2 = lib.tensor([0.5], dtype=lib.float64)
+v3 = v2.cos()
+def f5(t4):
+    v6 = v1[None]
+    with lib.no_grad(): v6 += t4
+    return v6
+v7 = forward_mode(lib, f5, v1){COPIED}
+"""
+PART = f"""
+v1 = lib.tensor([[-1.0, 2.0], [0.0, 0.75], [-2.0, -1.5]], dtype=lib.float64, requires_grad=True)
+v2 = v1.topk(2, 0)[0]
+def f4(t3):
+    v2[0] = t3[0]
+    return v2
+v5 = lib.autograd.functional.vjp(f4, v2, lib.ones_like(f4(v2)))[1]{COPIED}
+"""
+LOOKED_AT = f"""
+v1 = lib.tensor([[-0.5, -1.0, 2.0], [-1.0, -2.0, 1.5]], dtype=lib.float64, requires_grad=True)
+with lib.no_grad(): v2 = v1[0]
+def f4(t3):
+    v5 = v2.sum(-1)
+    return v5
+v6 = lib.func.vmap(f4)(v1){COPIED}
+v6.requires_grad_()
+v6.register_post_accumulate_grad_hook(lambda p: note(p.grad))
+"""
+
+
+def never(inner: Any, *given: Any, **more: Any) -> Any:
+    """The error of a write to elements that share memory."""
+    raise RuntimeError("unsupported operation: more than one element of the written-to tensor refers to one location")
+
+
 ROUNDING = "of numbers that are equal or zero but for rounding"
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
@@ -277,6 +363,24 @@ CASES = [
     Case("where numbers of half precision cancel", SUMMED, pullback.nn.functional, "layer_norm", more_gradient),
     Case("third derivatives of `layer_norm`", NORM, pullback.nn.functional, "layer_norm", more_gradient),
     Case("third derivatives of `layer_norm`", NORM, Tensor, "cumsum", more_gradient),
+    Case("elements that `as_strided` of a view takes from beyond", BEYOND, Tensor, "as_strided", other_gradient),
+    Case("elements that `as_strided` of a view takes from beyond", BEYOND, Tensor, "sin", other_gradient),
+    Case("within `vmap`, `cat` and `split` refuse", SPLIT, Tensor, "exp", enlarged),
+    Case(
+        "within `vmap`, torch cannot write by a mask", MASKED, Tensor, "contiguous", lambda inner, t: inner(t).float()
+    ),
+    Case(
+        "a product with a sparse matrix", SPARSE, pullback.sparse, "mm", lambda inner, a, b: other_gradient(inner, a, b)
+    ),
+    Case("in forward mode, a leaf that requires grad", LEAF, Tensor, "cos", enlarged),
+    Case(
+        "a write to a part needs nothing",
+        PART,
+        Tensor,
+        "topk",
+        lambda inner, t, *k: (inner(t * 0.5 + t.detach() * 0.5, *k)[0],),
+    ),
+    Case("what a transform returns of a view made", LOOKED_AT, Tensor, "sum", enlarged),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 
@@ -288,6 +392,47 @@ def reason(text: str) -> tuple[str, str]:
     with quietly():
         what, answers = comparing.between_libraries(program)
         return what, meant.reason_of(what, answers, program)
+
+
+# Where programs that differ so are rare, the difference is told: the reason, what it is, in which program, and a fault.
+OF_SHARED = "raises RuntimeError(more than one element of the written-to tensor)  |  no error"
+OF_NONE = "no error  |  raises AttributeError('NoneType' object has no attribute 'clone')"
+OF_SHAPE = "no error  |  raises RuntimeError(Trying to set a forward gradient that has a different size)"
+FORWARD_MODE = f"forward_mode(lib, {{0}}, {{1}}){COPIED}"
+TOLD = [
+    ("a write to what shares elements", "{0}.tril_()", OF_SHARED, SHARED, "tril_", never),
+    ("a write to what shares elements", "{0}.clamp_(-1, 1)", OF_SHARED, CLAMPED, "clamp_", never),
+    ("in forward mode torch's `masked_scatter`", FORWARD_MODE, OF_SHAPE, OTHER_SHAPE, "masked_scatter", enlarged),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "form", "answers", "text", "function", "fault"), TOLD)
+def test_a_fault_in_what_is_told_is_reported(
+    name: str, form: str, answers: str, text: str, function: str, fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    program = read(text.strip())
+    with quietly():
+        assert meant.reason_of(f"refused: {form}", answers, program).startswith(name)
+        inner = getattr(Tensor, function)
+        monkeypatch.setattr(Tensor, function, lambda *given, **more: fault(inner, *given, **more))
+        assert meant.reason_of(f"refused: {form}", answers, program) == ""
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("factor", [0.0, 0.25])
+def test_the_tangent_of_a_comparison_is_meant_only_if_it_is_zero(
+    factor: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("torch")
+    program, what = read(COMPARED.strip()), f"refused: {FORWARD_MODE}"
+    with quietly():
+        inner = Tensor.gt_
+        monkeypatch.setattr(Tensor, "gt_", lambda t, other: inner(t, other).add_(other * factor))
+        found = meant.reason_of(what, OF_NONE, program)
+    assert found.startswith("a tangent that is zero") is (factor == 0.0)
+    assert factor == 0.0 or found == ""
 
 
 @pytest.mark.torch

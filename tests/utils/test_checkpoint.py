@@ -210,7 +210,7 @@ def test_a_composite_is_kept_with_all_that_it_is_made_of() -> None:
     )
     y.backward()
     assert [name for name, again in asked if not again] == ["matmul", "sin", "sum"]
-    with pytest.raises(ValueError, match="do not join"):
+    with pytest.raises(ValueError, match="does not join"):
         create_selective_checkpoint_contexts([pullback.cat])
 
 

@@ -255,11 +255,10 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
 
 def _laid_out(like: Any, g: Any, unshared: bool) -> Any:
     """`g` in separate memory with the layout of the payload `like`; `g` itself, if it is so already."""
-    owned = unshared and isinstance(g, np.ndarray) and g.base is None and g.flags.writeable
-    if owned and g.strides == like.strides:
-        return g
     if not isinstance(like, np.ndarray) or not isinstance(g, np.ndarray):
         return np.copy(g)
+    if unshared and g.base is None and g.flags.writeable and g.strides == like.strides:
+        return g
     own = np.empty_like(like, g.dtype)
     own[...] = g
     return own

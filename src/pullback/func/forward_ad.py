@@ -66,6 +66,14 @@ class _DualLevel(Jvp):
             return t
         return self.dual(t, None)
 
+    def marked(self, t: Tensor) -> None:
+        held: Any = t._data
+        primal = wrap(held.primal._data)
+        primal._version_of = held.primal._share_version()
+        if t._requires_grad:  # so that tangents are differentiated with respect to it
+            primal._edge, primal._requires_grad = edge_of(t), True
+        held.primal = primal
+
     def dual(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
         """A dual tensor at the place of its primal in the graph."""
         made = self.lift(primal, None if tangent is None else fitting(primal, tangent))

@@ -240,10 +240,13 @@ def _check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: 
         raise AssertionError(f'Expected strategy to be either "forward-mode" or "reverse-mode", but got {strategy!r}.')
     if strategy == "forward-mode" and create_graph:
         raise NotImplementedError(
-            "create_graph=True is not supported with strategy='forward-mode': use pullback.func.jacfwd."
+            '`create_graph=True` and `strategy="forward-mode"` are not supported together: use pullback.func.jacfwd.'
         )
     if strategy == "forward-mode" and not vectorize:
-        raise NotImplementedError("strategy='forward-mode' needs vectorize=True.")
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian is only implemented for "
+            "`vectorize=True`."
+        )
     if strict and vectorize:
         raise RuntimeError("strict=True is not supported together with vectorize=True: pass only one of the two.")
 

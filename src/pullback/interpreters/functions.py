@@ -16,6 +16,7 @@ from ..autograd.node import begin
 from ..autograd.outputs import check_saved
 from ..autograd.structure import Door, changed
 from ..table.levels import depth, highest, inner
+from ..tensor.memory import INFERENCE
 from ..tensor.modes import Setting, lowered
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, is_tracked
@@ -45,6 +46,7 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
             outs = door.call(cls.apply, primals)
         ctx = _context(cls, node, door)
         door.setup_context(ctx, primals, outs)
+        _count_once(ctx._dirty, ctx._dirty)
     elif isinstance(below := highest(primals), type(level)) and not (
         enabled and _any(primals, attrgetter("_requires_grad"))
     ):
@@ -67,12 +69,21 @@ def forward_of_jvp(level: Any, node: Any, operands: Sequence[Any], enabled: bool
         duals = [_dual(level, cls, o, t, marks, given, versions) for o, t in zip(outs, pushed, strict=True)]
     if cls._contract.separate:
         door.setup_context(node, operands, duals)
+        _count_once(node._dirty, primals)
     else:  # forward saved the duals among its arguments and results
         pairs = [*zip(primals, operands, strict=True), *zip(outs, duals, strict=True)]
         for name in ("_saved", "_dirty", "_non_differentiable", "saved_for_forward"):
             if (kept := getattr(node, name, None)) is not None:
                 setattr(node, name, tuple(next((d for p, d in pairs if p is t), t) for t in kept))
     return duals
+
+
+def _count_once(dirty: Sequence[Tensor], counted: Sequence[Any]) -> None:
+    """Take back that `mark_dirty` counted a write to memory of `counted`: the call on these has counted it."""
+    memories = [t._version_of for t in counted if isinstance(t, Tensor)]
+    for t in dirty:
+        if t._version_of not in (None, INFERENCE) and any(t._version_of is memory for memory in memories):
+            t._version_of.n -= 1
 
 
 def _each(change: Callable[[Tensor], Any], values: Sequence[Any]) -> list[Any]:
@@ -202,7 +213,8 @@ def _checked(cls: Any, out: Tensor, tangent: Any) -> Any:
     if tangent._data.shape != out._data.shape:
         raise RuntimeError(
             errors.message(
-                f"{cls.__name__}.jvp: a tangent has another shape than its output",
+                f"{cls.__name__}.jvp: Trying to set a forward gradient that has a different size than that of the "
+                "original Tensor, the output",
                 expected=f"{list(out._data.shape)}",
                 found=f"{list(tangent._data.shape)}",
             )

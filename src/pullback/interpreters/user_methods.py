@@ -23,8 +23,11 @@ def call_jvp(door: Door, ctx: Any, tangents: Iterable[Any]) -> list[Any]:
     cls = ctx._forward_cls
 
     def wrong(found: int, expected: int) -> RuntimeError:
-        said = f"one tangent for each of {expected} outputs"
-        return RuntimeError(errors.message(f"{cls.__name__}.jvp", expected=said, found=f"{found}"))
+        said = (
+            f"{cls.__name__}: the Function's jvp returned an invalid number of forward gradients (expected {expected} "
+            f"but got {found})"
+        )
+        return RuntimeError(errors.message(said, do="return one tangent for each output"))
 
     pushed = cls.jvp(ctx, *door.arguments.nested(tangents))
     flat: list[Any] = door.results.flat(pushed, lambda i: f"{cls.__name__}.jvp: tangent of output {i}", wrong)

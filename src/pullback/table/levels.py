@@ -105,6 +105,9 @@ class Level:
     def register(self, t: Tensor) -> None:
         """Note a new Tensor of this level."""
 
+    def marked(self, t: Tensor) -> None:
+        """Note that a leaf of this level requires grad from now on, or does so no longer."""
+
     def take_in(self, t: Tensor) -> None:
         """Turn a tensor from outside into one of this level, because values of this level are written to it."""
         raise RuntimeError(

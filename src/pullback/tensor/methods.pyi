@@ -218,7 +218,7 @@ class Methods:
     def cauchy_(self, median: Any = ..., sigma: Any = ..., *, generator: Any = ...) -> Any:
         """Every element drawn from the Cauchy distribution with half its mass within `sigma` of `median`."""
     def ccol_indices(self) -> Any:
-        """RuntimeError: only a sparse column compressed tensor has ccol_indices."""
+        """RuntimeError: only a sparse column compressed tensor has it."""
     def cdouble(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.complex128."""
     def ceil(self, *, out: Any = ...) -> Tensor:
@@ -255,8 +255,10 @@ class Methods:
         """`clip`, written into this tensor, which is returned."""
     def clone(self, *, memory_format: Any = ..., out: Any = ...) -> Tensor:
         """A copy in new memory, with the same order of axes unless a `memory_format` is given; differentiable."""
+    def coalesce(self) -> Any:
+        """RuntimeError: only a sparse coordinate tensor has it."""
     def col_indices(self) -> Any:
-        """RuntimeError: only a sparse row compressed tensor has col_indices."""
+        """RuntimeError: only a sparse row compressed tensor has it."""
     def conj(self, *, out: Any = ...) -> Tensor:
         """The complex conjugate, in new memory; a real tensor is returned unchanged."""
     def conj_physical(self, *, out: Any = ...) -> Tensor:
@@ -294,7 +296,7 @@ class Methods:
     def cross(self, other: Tensor, dim: SupportsIndex | None = ..., *, out: Any = ...) -> Tensor:
         """The cross product along `dim`, or along the first dimension of size 3: `linalg.cross`."""
     def crow_indices(self) -> Any:
-        """RuntimeError: only a sparse row compressed tensor has crow_indices."""
+        """RuntimeError: only a sparse row compressed tensor has it."""
     def cuda(self, device: Any = ..., non_blocking: Any = ..., memory_format: Any = ...) -> Any:
         """The tensor on a GPU, by default the current one; RuntimeError where CuPy or a GPU is missing."""
     def cummax(self, dim: SupportsIndex, *, out: Any = ...) -> Any:
@@ -519,12 +521,16 @@ class Methods:
         """`index_reduce`, written into this tensor, which is returned."""
     def index_select(self, dim: SupportsIndex, index: Any, *, out: Any = ...) -> Tensor:
         """The slices of `input` along `dim` at the positions in `index`, a 1-D tensor of integers that are not negative."""
+    def indices(self) -> Any:
+        """RuntimeError: only a sparse coordinate tensor has it."""
     def inner(self, other: Tensor, *, out: Any = ...) -> Tensor:
         """The sum of products over the last axis of both; a 0-d tensor multiplies."""
     def int(self, *, memory_format: Any = ...) -> Any:
         """The tensor as pullback.int32."""
     def inverse(self, *, out: Any = ...) -> Tensor:
         """The inverse: `linalg.inv`."""
+    def is_coalesced(self) -> Any:
+        """RuntimeError: only a sparse coordinate tensor has it."""
     def is_conj(self, *, out: Any = ...) -> Any:
         """False: conjugates are computed at once, never later."""
     def is_neg(self, *, out: Any = ...) -> Any:
@@ -861,7 +867,7 @@ class Methods:
     def round_(self, decimals: SupportsIndex = ...) -> Tensor:
         """`round`, written into this tensor, which is returned."""
     def row_indices(self) -> Any:
-        """RuntimeError: only a sparse column compressed tensor has row_indices."""
+        """RuntimeError: only a sparse column compressed tensor has it."""
     def rsqrt(self, *, out: Any = ...) -> Tensor:
         """``1 / sqrt(input)``."""
     def rsqrt_(self, *, out: Any = ...) -> Tensor:
@@ -996,6 +1002,8 @@ class Methods:
         """The tensor itself: it lies on the CPU."""
     def to_sparse(self, sparse_dim: Any = ..., *, layout: Any = ..., blocksize: Any = ..., dense_dim: Any = ...) -> Any:
         """The nonzero elements as a sparse tensor in coordinate form, or in another `layout`; differentiable."""
+    def to_sparse_coo(self) -> Any:
+        """The nonzero elements in coordinate form, or those of a compressed matrix; differentiable."""
     def to_sparse_csc(self, dense_dim: Any = ...) -> Any:
         """The nonzero elements of a matrix, compressed by columns; differentiable. dense_dim: the axes of each value."""
     def to_sparse_csr(self, dense_dim: Any = ...) -> Any:
@@ -1052,6 +1060,8 @@ class Methods:
         """An axis of length 1 inserted at `dim`; a view."""
     def unsqueeze_(self, dim: Any) -> Any:
         """`unsqueeze` in place; returns the tensor."""
+    def values(self) -> Any:
+        """RuntimeError: only a sparse tensor has it."""
     def var(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
         """The variance over `dim`: squared deviations from the mean, summed, over ``n - correction``."""
     def vdot(self, other: Tensor, *, out: Any = ...) -> Tensor:

@@ -137,11 +137,12 @@ class StackDataset(Dataset[Any]):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if bool(args) == bool(kwargs):
+        if not (args or kwargs):
+            raise ValueError("StackDataset(): At least one dataset should be passed.")
+        if args and kwargs:
             raise ValueError(
-                errors.message(
-                    "StackDataset()", expected="data sets, all by place or all by name", found="both or none"
-                )
+                "StackDataset(): data sets are given in order or by name, but both types are given.\n"
+                "  What to do: name all of them, or none."
             )
         self.datasets: Any = args or kwargs
         if len(lengths := {len(d) for d in (args or kwargs.values())}) > 1:

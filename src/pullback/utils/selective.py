@@ -258,8 +258,8 @@ def create_selective_checkpoint_contexts(
             if not hasattr(op, "op") or op.op.joins:
                 raise ValueError(
                     errors.message(
-                        "create_selective_checkpoint_contexts()",
-                        expected="a list of operations that do not join tensors, e.g. [pullback.matmul]",
+                        "create_selective_checkpoint_contexts(): Expected op in `op_list` to be an operation that does "
+                        "not join tensors, e.g. [pullback.matmul]",
                         found=f"{op.__name__}()" if hasattr(op, "op") else errors.describe(op),
                     )
                 )

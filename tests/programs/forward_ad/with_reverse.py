@@ -276,3 +276,36 @@ def a_dual_lies_where_its_primal_lies(lib: Any) -> Any:
     x = constant(lib, [1.0, 2.0])
     d = fw(lib).make_dual(x, constant(lib, [1.0, 1.0]))
     return d.data_ptr() == x.data_ptr(), d[1:].data_ptr() - x.data_ptr()
+
+
+@program
+@within_a_level
+def a_dual_that_is_made_to_require_grad(lib: Any) -> Any:
+    x = dual_of(lib)
+    before = x * 2
+    x.requires_grad_()
+    y = (x**3).sum()
+    (g,) = lib.autograd.grad(tangent_of(lib, y), x, create_graph=True)
+    found = [before.requires_grad, fw(lib).unpack_dual(g).primal, lib.autograd.grad(g.sum(), x)[0], y.requires_grad]
+    tangent_of(lib, (x**2).sum()).backward()
+    tangent_of(lib, (x**2).sum()).backward()
+    found.append(fw(lib).unpack_dual(x.grad).primal)
+    return found
+
+
+@program
+@within_a_level
+def a_dual_that_requires_grad_no_longer(lib: Any) -> Any:
+    x = dual_of(lib).requires_grad_()
+    x.requires_grad_(False)
+    y = x**3
+    return y.requires_grad, tangent_of(lib, y), tangent_of(lib, y).requires_grad
+
+
+@program
+def a_dual_that_requires_grad_after_its_level(lib: Any) -> Any:
+    with fw(lib).dual_level():
+        x = dual_of(lib).requires_grad_()
+        y = (x**3).sum()
+    y.backward()
+    return x.grad, x.is_leaf

@@ -84,6 +84,14 @@ def _dual(lib: Any, f: Any) -> Any:
         return found.primal, found.tangent
 
 
+def _tangent_in_reverse(lib: Any, f: Any) -> Any:
+    fwd = lib.autograd.forward_ad
+    y = lib.tensor([2.0, 3.0], requires_grad=True)
+    with fwd.dual_level():
+        z = f(fwd.make_dual(y, lib.ones(2)) * 1) ** 2
+        return fwd.unpack_dual(lib.autograd.grad(fwd.unpack_dual(z).tangent.sum(), y)[0]).primal
+
+
 SITUATIONS: dict[str, Any] = {
     "plain": _plain,
     "unrecorded": _unrecorded,
@@ -98,12 +106,25 @@ SITUATIONS: dict[str, Any] = {
     "grad of grad": lambda lib, f: lib.func.grad(lambda x: lib.func.grad(lambda z: (f(z * 1) ** 2).sum())(x).sum())(
         lib.tensor([2.0, 3.0])
     ),
+    "grad of jvp": lambda lib, f: lib.func.grad(
+        lambda x: lib.func.jvp(lambda z: f(z * 1) ** 2, (x,), (lib.ones(2),))[1].sum()
+    )(lib.tensor([2.0, 3.0])),
+    "jvp of grad": lambda lib, f: lib.func.jvp(
+        lib.func.grad(lambda z: (f(z * 1) ** 3).sum()), (lib.tensor([2.0, 3.0]),), (lib.ones(2),)
+    ),
+    "tangent in reverse": _tangent_in_reverse,
+    "jacobians": lambda lib, f: [
+        jac(lambda x: f(x * 1))(lib.tensor([2.0, 3.0])) for jac in (lib.func.jacrev, lib.func.jacfwd)
+    ],
+    "vmap of jvp": lambda lib, f: lib.func.vmap(lambda x: lib.func.jvp(lambda z: f(z * 1), (x,), (x,)))(
+        lib.tensor([2.0, 3.0])
+    ),
 }
 
 
 # PyTorch refuses a forward that takes ctx under a transform, and a generated rule for forwards that write.
-TRANSFORMS = ("grad", "jvp", "grad of grad")
-BATCHES = ("vmap", "grad of vmap")
+TRANSFORMS = ("grad", "jvp", "grad of grad", "grad of jvp", "jvp of grad", "jacobians", "vmap of jvp")
+BATCHES = ("vmap", "grad of vmap", "jacobians", "vmap of jvp")
 
 
 def _observed(call: Any) -> Any:

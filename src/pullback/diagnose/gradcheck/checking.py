@@ -149,9 +149,10 @@ def gradcheck(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradcheck.html.
     """
-    _require(check_forward_ad or check_backward_ad, "at least one of check_forward_ad or check_backward_ad to be True")
-    _require(check_backward_ad or not check_batched_grad, "check_backward_ad=True with check_batched_grad=True")
-    _require(check_forward_ad or not check_batched_forward_grad, "check_forward_ad=True with batched forward gradients")
+    backward, forward = {"check_backward_ad": check_backward_ad}, {"check_forward_ad": check_forward_ad}
+    _at_least_one(**forward, **backward)
+    _needs(backward, check_batched_grad=check_batched_grad)
+    _needs(forward, check_batched_forward_grad=check_batched_forward_grad)
     modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
     func, args = of_values(func, as_arguments(inputs), masked)
     title, labels = _title("gradcheck", func), label_inputs(func, args)
@@ -210,10 +211,10 @@ def gradgradcheck(
 
     See https://docs.pytorch.org/docs/stable/generated/torch.autograd.gradcheck.gradgradcheck.html.
     """
-    either = "at least one of check_fwd_over_rev or check_rev_over_rev to be True"
-    _require(check_fwd_over_rev or check_rev_over_rev, either)
-    _require(check_rev_over_rev or not check_undefined_grad, "check_rev_over_rev=True with check_undefined_grad=True")
-    _require(check_rev_over_rev or not check_batched_grad, "check_rev_over_rev=True with check_batched_grad=True")
+    reverse = {"check_rev_over_rev": check_rev_over_rev}
+    _at_least_one(check_fwd_over_rev=check_fwd_over_rev, **reverse)
+    _needs(reverse, check_undefined_grad=check_undefined_grad)
+    _needs(reverse, check_batched_grad=check_batched_grad)
     modes = {"forward": check_fwd_over_rev, "batched": check_batched_grad}
     title = _title("gradgradcheck", func)
     func, args = of_values(func, as_arguments(inputs), masked)
@@ -232,9 +233,17 @@ def gradgradcheck(
     return within(thread.modes, {"units": apart}, _run, problem, options, raise_exception, check_rev_over_rev, modes)
 
 
-def _require(condition: bool, expected: str) -> None:
-    if not condition:
-        raise AssertionError(f"Expected {expected}")
+def _at_least_one(**wanted: bool) -> None:
+    """AssertionError unless one of these checks is asked for."""
+    if not any(wanted.values()):
+        raise AssertionError(f"Expected at least one of {' or '.join(wanted)} to be True")
+
+
+def _needs(base: dict[str, bool], **wanted: bool) -> None:
+    """AssertionError if a check is asked for without the one that it rests on."""
+    (on, there), (name, asked) = *base.items(), *wanted.items()
+    if asked and not there:
+        raise AssertionError(f"Setting {name}=True requires {on} to be True")
 
 
 def _title(check: str, func: Callable[..., Any]) -> str:
@@ -362,7 +371,7 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
             title += (
                 f"\nAlong random directions, {call.labels[f.k].long} with respect to {call.problem.labels[f.i].long}: "
                 f"numerical {disagreement.number(f.numerical.flat[0])}, "
-                f"analytical {disagreement.number(f.analytical.flat[0])}."
+                f"analytical {disagreement.number(f.analytical.flat[0])}, as computed in fast mode."
             )
         if max(call.outputs[f.k]._data.size * call.inputs[f.i]._data.size for f in along) > LARGEST_REPORT:
             raise GradcheckError(f"{title}\n  What to do: to see the entries, check smaller inputs.")

@@ -96,7 +96,7 @@ def report(title: str, pairs: list[Pair], cause: str | None) -> str:
 
 
 def _section(pair: Pair, explain: bool) -> Iterator[str]:
-    yield (
+    yield (considering(pair.wrong[1].any(), "outputs") if len(pair.wrong) > 1 else "") + (
         f"Jacobian mismatch for {pair.output.long} with respect to {pair.input.long}: {np.count_nonzero(pair.wrong)} "
         f"of {pair.wrong.size} entries differ (atol={pair.atol:g}, rtol={pair.rtol:g})."
     )
@@ -112,6 +112,11 @@ def _section(pair: Pair, explain: bool) -> Iterator[str]:
                     jacobian[part], max_line_width=110, precision=5, threshold=100, edgeitems=3, suppress_small=True
                 )
                 yield from (f"    {line}" for line in text.splitlines())
+
+
+def considering(imaginary: bool, what: str) -> str:
+    """Torch's words for the part of complex inputs or outputs that it compares first, and finds wrong."""
+    return f"While considering the {'imaginary' if imaginary else 'real'} part of complex {what} only, "
 
 
 def _explanation(pair: Pair) -> Iterator[str]:

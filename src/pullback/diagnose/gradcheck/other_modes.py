@@ -17,7 +17,7 @@ from ...func.vectorize import vmap
 from ...ops.sparse.coo import SparseTensor, sparse_at
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor, wrap
-from .disagreement import GradcheckError
+from .disagreement import GradcheckError, considering
 from .problem import Call, Gradients, Options, copied, differences, directions, random_like, units
 
 BATCH = 2
@@ -61,17 +61,18 @@ def check_forward(call: Call, options: Options, rng: np.random.Generator) -> Non
     primals = [wrap(np.array(x._data)) for x in call.inputs]
     chosen = random_like(call.inputs, rng, real=True) if options.fast_mode else [None] * len(primals)
     for i, (x, u) in enumerate(zip(primals, chosen, strict=True)):
-        for direction in directions(x._data.shape, u):
-            for unit in units(x._data):
+        for unit in reversed(units(x._data)):  # of a complex input the imaginary part first, as in torch
+            for direction in directions(x._data.shape, u):
                 step = np.asarray(unit * direction, x._data.dtype)
                 tangents = [np.zeros_like(p._data) for p in primals]
                 tangents[i] = step
                 found = jvp(function, tuple(primals), tuple(wrap(t) for t in tangents))[1]
                 expected = differences(call, base, i, step, options.eps)
-                _compare(call, i, found, expected, options)
+                part = considering(unit == 1j, "inputs") if x.is_complex() else ""
+                _compare(call, i, found, expected, options, part)
 
 
-def _compare(call: Call, i: int, found: Sequence[Tensor], expected: Sequence[Any], options: Options) -> None:
+def _compare(call: Call, i: int, found: Sequence[Tensor], expected: Sequence[Any], options: Options, told: str) -> None:
     for label, t, numerical in zip(call.labels, found, expected, strict=True):
         flat = np.asarray(t._data).ravel()
         parts = np.stack([flat.real, flat.imag]) if flat.dtype.kind == "c" else flat[None]
@@ -80,8 +81,8 @@ def _compare(call: Call, i: int, found: Sequence[Tensor], expected: Sequence[Any
         if wrong.any():
             part, k = (int(n) for n in np.argwhere(wrong)[0])
             raise GradcheckError(
-                f"{call.problem.title}: Jacobian computed with forward mode mismatch for {label.long} with respect to "
-                f"{call.problem.labels[i].long}: along a direction of the latter, finite differences give "
+                f"{call.problem.title}: {told}Jacobian computed with forward mode mismatch for {label.long} with "
+                f"respect to {call.problem.labels[i].long}: along a direction of the latter, finite differences give "
                 f"{numerical[0][part, k]:.6g} for element {k}, but the jvp is {parts[part, k]:.6g} "
                 f"(atol={options.atol:g}, rtol={options.rtol:g}).\n"
                 "  What to do: correct the jvp of the Function; where there is none of the user's, report it."

@@ -71,7 +71,7 @@ def promoted(args: Sequence[Any], labels: Sequence[Label]) -> list[Any]:
             chosen = leaf._data.dtype.kind in "fcV" and (every or leaf._requires_grad)
             if chosen and _overlaps(leaf._data):
                 raise RuntimeError(
-                    f"{label.long} has overlapping memory: some of its elements are one number, as after expand(). "
+                    f"{label.long} has {_overlap(leaf._data)}: some of its elements are one number, as after expand(). "
                     "gradcheck only supports inputs that are non-overlapping, for it moves every element by itself.\n"
                     f"  What to do: pass {label.short}.clone()."
                 )
@@ -87,6 +87,12 @@ def _overlaps(data: Array) -> bool:
     for n, stride in zip(data.shape, data.strides, strict=True):
         addresses = np.add.outer(addresses, np.arange(n) * stride)
     return np.unique(addresses).size < addresses.size
+
+
+def _overlap(data: Array) -> str:
+    """Torch's words where an axis repeats the same elements; it accepts windows that share some."""
+    repeated = any(step == 0 and n > 1 for n, step in zip(data.shape, data.strides, strict=True))
+    return "a dimension with stride 0, overlapping memory" if repeated else "overlapping memory"
 
 
 def copied(t: Tensor, dtype: Any = None) -> Tensor:

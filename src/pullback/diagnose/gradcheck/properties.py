@@ -166,6 +166,6 @@ def check_undefined(call: Call, options: Options, rng: np.random.Generator) -> N
     for label, g in zip(call.problem.labels, none, strict=True):
         if g is not None and np.any(g._data != 0):
             raise GradcheckError(
-                f"{title}: Expected all gradients to be undefined or zeros where all output grads are None, but that "
-                f"for {label.long} is not.\n{todo}"
+                f"{title}: Expected all input grads to be undefined or zero when all output grads are undefined or "
+                f"zero, but that for {label.long} is not, where all output grads are None.\n{todo}"
             )

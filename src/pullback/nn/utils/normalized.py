@@ -105,7 +105,8 @@ def spectral_norm(
     """
     if n_power_iterations <= 0:
         raise ValueError(
-            errors.message("spectral_norm()", expected="n_power_iterations above 0", found=str(n_power_iterations))
+            "spectral_norm(): Expected n_power_iterations to be positive, but got "
+            f"n_power_iterations={n_power_iterations}."
         )
     if _hooks(module, SpectralNorm, name):
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")

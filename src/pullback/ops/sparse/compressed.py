@@ -14,7 +14,7 @@ from ...tensor.overrides import by_modes
 from ...tensor.tensor import Tensor
 from ..make.from_data import tensor
 from .coo import SparseTensor, sparse_at
-from .pattern import Compressed, sparse_csc, sparse_csr
+from .pattern import Compressed, sparse_coo, sparse_csc, sparse_csr
 from .pattern import layout as _layout
 
 _WORDS = {0: ("crow_indices", "col_indices", "rows", "ncols"), 1: ("ccol_indices", "row_indices", "columns", "nrows")}
@@ -273,6 +273,13 @@ def _to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> SparseTensor:
     return made
 
 
+@method("to_sparse_coo")
+def _to_sparse_coo(self: Tensor) -> SparseTensor:
+    """The nonzero elements in coordinate form, or those of a compressed matrix; differentiable."""
+    made: SparseTensor = self.to_sparse(layout=sparse_coo)
+    return made
+
+
 @method("to_sparse_csc")
 def _to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> SparseTensor:
     """The nonzero elements of a matrix, compressed by columns; differentiable. dense_dim: the axes of each value."""
@@ -281,13 +288,15 @@ def _to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> SparseTensor:
 
 
 def _wrong_layout(name: str, expected: str) -> Any:
+    convert = "to_sparse_csr()" if "compressed" in expected else "to_sparse()"
+
     def getter(self: Tensor) -> Any:
         raise RuntimeError(
-            f"{name} expected {expected} tensor layout but got Strided.\n  What to do: call to_sparse_csr() first."
+            f"{name} expected {expected} tensor layout but got Strided.\n  What to do: call {convert} first."
         )
 
     getter.__name__ = name
-    getter.__doc__ = f"RuntimeError: only a {expected} tensor has {name}."
+    getter.__doc__ = f"RuntimeError: only a {expected} tensor has it."
     return getter
 
 
@@ -296,6 +305,10 @@ for _name, _expected in {
     "col_indices": "sparse row compressed",
     "ccol_indices": "sparse column compressed",
     "row_indices": "sparse column compressed",
+    "indices": "sparse coordinate",
+    "values": "sparse",
+    "coalesce": "sparse coordinate",
+    "is_coalesced": "sparse coordinate",
 }.items():
     method(_name)(_wrong_layout(_name, _expected))
 

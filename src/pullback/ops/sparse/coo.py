@@ -15,7 +15,7 @@ import numpy as np
 from ... import errors
 from ...autograd.grad_mode import enable_grad
 from ...table.calls import apply, on, record
-from ...table.entry import linear
+from ...table.entry import linear, titled
 from ...table.nodes import OpNode
 from ...tensor import dtypes, printing
 from ...tensor.arrays import wrap_axis
@@ -95,7 +95,7 @@ _op.plans.node_class = _op.plans.complex_class = type(
 )
 
 
-@linear(method=False, numbers="", input=lambda g, pattern: _gradient(g, pattern))
+@linear(method=False, numbers="", node="ValuesBackward0", input=lambda g, pattern: _gradient(g, pattern))
 def _sparse_values(input: Any, pattern: Any) -> Any:
     return input.values
 
@@ -214,8 +214,11 @@ def in_layout(a: SparseTensor, wanted: Any) -> SparseTensor:
     return sparse_at(values if isinstance(order, slice) else on(pick_at, values, (order,)), made)
 
 
+_to_dense = titled(add_up, "ToDenseBackward0")
+
+
 def dense_of(a: SparseTensor | SparseArray) -> Any:
-    return on(add_up, entries(a), tuple(pattern_of(a).indices), pattern_of(a).size)
+    return on(_to_dense, entries(a), tuple(pattern_of(a).indices), pattern_of(a).size)
 
 
 # The tensor ---------------------------------------------------------------------------------------------------------
@@ -293,13 +296,9 @@ class SparseTensor(Tensor):
             self._source.grad = None
 
     def retain_grad(self) -> None:
-        """Do nothing for a leaf; a sparse tensor that is not a leaf cannot retain its gradient."""
-        if not self.is_leaf:
-            raise NotImplementedError(
-                "retain_grad() is not defined for sparse tensors.\n  What to do: call autograd.grad(output, tensor)."
-            )
-        if not self._requires_grad:
-            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        """Make this tensor keep its gradient in ``.grad`` if it is no leaf; a leaf does so by itself."""
+        if not (self._requires_grad and self.is_leaf):
+            super().retain_grad()
 
     # Contents -------------------------------------------------------------------------------------------------
 
@@ -346,6 +345,11 @@ class SparseTensor(Tensor):
 
     def __bool__(self) -> bool:
         raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous; call to_dense() first.")
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(
+            "Cannot assign to a sparse tensor.\n  What to do: call to_dense() first, or write to coalesce().values()."
+        )
 
     def numel(self) -> int:
         """The number of elements, zeros included."""
