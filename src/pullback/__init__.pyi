@@ -600,7 +600,7 @@ def isposinf(input: Any, *, out: Any = ...) -> Tensor:
     """Whether it is positive infinity."""
 def isreal(input: Any, *, out: Any = ...) -> Tensor:
     """Whether its imaginary part is 0; True for every real number."""
-def istft(input: Tensor, n_fft: SupportsIndex, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: Any = ..., return_complex: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+def istft(input: Tensor, n_fft: SupportsIndex, hop_length: SupportsIndex | None = ..., win_length: SupportsIndex | None = ..., window: Any = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: SupportsIndex | None = ..., return_complex: builtins.bool = ..., *, out: Any = ...) -> Tensor:
     """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
 def kaiser_window(window_length: Any, periodic: Any = ..., beta: Any = ..., *, dtype: Any = ..., out: Any = ..., layout: Any = ..., device: Any = ..., pin_memory: Any = ..., requires_grad: Any = ...) -> Any:
     """``I0(beta sqrt(1 - (2 x - 1)**2)) / I0(beta)`` for x from 0 to 1; I0 is the modified Bessel function."""
@@ -982,7 +982,7 @@ def std(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., kee
     """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""
 def std_mean(input: Tensor, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Any = ...) -> Any:
     """The standard deviation and the mean over `dim`; see `std`."""
-def stft(input: Tensor, n_fft: SupportsIndex, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
+def stft(input: Tensor, n_fft: SupportsIndex, hop_length: SupportsIndex | None = ..., win_length: SupportsIndex | None = ..., window: Any = ..., center: Any = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
     """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: the spectrum of a signal over time."""
 def sub(input: Tensor | _Other, other: Tensor | _Other, *, alpha: Any = ..., out: Any = ...) -> Tensor:
     """``input - alpha * other``, broadcast."""
@@ -1016,7 +1016,7 @@ def tanh(input: Tensor, *, out: Any = ...) -> Tensor:
     """The hyperbolic tangent."""
 def tanh_(input: Tensor, *, out: Any = ...) -> Tensor:
     """`tanh`, written into this tensor, which is returned."""
-def tensor_split(input: Tensor, indices_or_sections: Any = ..., dim: SupportsIndex = ..., *, indices: Any = ..., sections: Any = ...) -> Any:
+def tensor_split(input: Tensor, indices_or_sections: Any = ..., dim: SupportsIndex = ..., *, indices: Any = ..., sections: SupportsIndex | None = ...) -> Any:
     """Pieces along `dim`: this many, the first ones longer by one if needed; or cut at the positions listed."""
 def tensordot(a: Tensor, b: Tensor, dims: Any = ..., *, out: Any = ...) -> Tensor:
     """The sum of products over `dims` axes, the last of `a` with the first of `b`, or over the pairs of two lists."""
@@ -1070,7 +1070,7 @@ def unravel_index(indices: Tensor, shape: Any, *, out: Any = ...) -> Any:
     """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""
 def unsafe_chunk(input: Tensor, chunks: SupportsIndex, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
     """`chunk` into pieces that may be written to, as in `unsafe_split`."""
-def unsafe_split(input: Tensor, split_size: Any, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
+def unsafe_split(input: Tensor, split_size: SupportsIndex, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
     """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
     """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""

@@ -492,3 +492,19 @@ def test_what_set_multithreading_enabled_says_is_remembered() -> None:
         with pullback.autograd.set_multithreading_enabled(True).clone():
             assert pullback.autograd.is_multithreading_enabled()
     assert pullback.autograd.is_multithreading_enabled()
+
+
+def test_a_tensor_that_is_given_the_data_of_an_inference_tensor_keeps_its_gradients() -> None:
+    with pullback.inference_mode():
+        t = pullback.tensor([1.0, 2.0]) * 2
+    w = pullback.zeros(2, requires_grad=True)
+    w.data = t
+    assert (t.is_inference(), w.is_inference(), w.is_leaf, w.requires_grad) == (True, False, True, True)
+    (w * w).sum().backward()
+    assert w.grad is not None
+    assert w.grad.tolist() == [4.0, 8.0]
+    y = (w * w).sum()
+    with pullback.no_grad():
+        w.add_(1)  # a write that is counted: the node saved the values before it
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()

@@ -21,7 +21,7 @@ from ..tensor.nested import instances
 from ..tensor.overrides import ASKED, dispatch, overriding
 from ..tensor.tensor import Tensor
 from .calls import any_narrow
-from .door import admit, kinds_of
+from .door import admit, first_whole, fit, kinds_of
 from .inplace import write_into
 from .levels import call_body
 from .narrow import in_float32
@@ -50,14 +50,14 @@ class Titled(NamedTuple):
 def composite_call(op: Op, body: Callable[..., Any]) -> Callable[..., Any]:
     """The function behind a composite: its body, called once the arguments declared as Tensors are Tensors."""
     _describe(op, body)
-    known = op.admitted.__contains__
+    known, whole = op.admitted.__contains__, op.whole
     if op.contiguous:
         body = _in_order(body)
 
     @functools.wraps(body)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
+            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)) and (not whole or fit(args, whole)):
                 found = body(*args)
                 if type(found) is Tensor and (view := found._view) is not None and view.parent is not args[0]:
                     own(found, args)
@@ -98,7 +98,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     if op.keyword_only:
         raise TypeError(f"table entry {op.name!r}: the arguments of a computation with checks all have a place")
     _describe(op, checks)
-    known = op.admitted.__contains__
+    known, whole = op.admitted.__contains__, op.whole
     returned = getattr(op.forward, "__annotations__", {}).get("return", "Any")
     checks.__annotations__["return"] = returned.replace("Any", "Tensor")  # in the public signature
 
@@ -115,7 +115,7 @@ def checked_call(op: Op, compute: Callable[[Op, tuple[Any, ...]], Any]) -> Calla
     @functools.wraps(checks)
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
-            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)):
+            if not (kwargs or LEVELS.n or NARROW.n) and known((*map(type, args),)) and (not whole or fit(args, whole)):
                 found = checks(*args)
                 if type(found) is tuple:
                     return compute(op, found)
@@ -144,6 +144,7 @@ def _describe(op: Op, model: Callable[..., Any]) -> None:
     op.variadic = bool(code.co_flags & inspect.CO_VARARGS)
     op.factors = op.public[op.places :] if op.about.older else ()
     op.kinds = kinds_of(model.__annotations__, op.public, op.about.truths)
+    op.whole = first_whole(op.kinds, op.public[: op.places])
 
 
 def _unusual(
@@ -154,7 +155,7 @@ def _unusual(
     kwargs: dict[str, Any],
 ) -> Any:
     """Call `body` with unusual arguments: named, of a transform, of bfloat16, or not Tensors."""
-    usual = not (kwargs or NARROW.n) and (*map(type, args),) in op.admitted
+    usual = not (kwargs or NARROW.n) and (*map(type, args),) in op.admitted and (not op.whole or fit(args, op.whole))
     if usual and not overriding(args):  # but for a level that is open
         return call_body(op, body, args, kwargs)
     if op.factors and len(args) > op.places:

@@ -1,13 +1,14 @@
 """The door of an operation: an argument of a public call is of the type that its annotation declares, or is refused.
 
-The public signature of an entry declares arguments as ``Tensor``, ``bool``, ``int`` or ``float``, or as one of these or
-None. `admit` looks at the arguments before anything else sees them, and refuses in torch's words. Types that were
-admitted together are noted in `Op.admitted`: a call with the same types costs one look into that set.
+The public signature of an entry declares arguments as ``Tensor``, ``bool``, ``int``, ``int | Sequence[int]`` or
+``float``, or as one of these or None. An integer has 64 bits, as in torch. `admit` looks at the arguments before
+anything else sees them, and refuses in torch's words. Types that were admitted together are noted in `Op.admitted`: a
+call with the same types costs one look into that set.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,12 +58,19 @@ def _is_real(value: Any) -> bool:
     return hasattr(value, "__float__")
 
 
+def _anything(value: Any) -> bool:
+    return True
+
+
 _KINDS = {
     "Tensor": Kind("Tensor", (Tensor,), _never),
     "bool": Kind("bool", (bool,), _never),
     "int": Kind("int", (int,), _is_whole),
+    "int | Sequence[int]": Kind("int or a list of ints", (int, tuple, list), _anything),  # the entry looks at elements
     "float": Kind("float", (float, int), _is_real),
 }
+_WHOLE = ("int", "int or a list of ints")  # the words of integers
+_BOUND = 2**63  # an integer of 64 bits lies below it
 _LASTING = frozenset(("builtins", "numpy", "pullback"))
 """The packages whose types may be noted: those of a user come and go."""
 
@@ -81,11 +89,54 @@ def kinds_of(annotations: Mapping[str, Any], names: tuple[str, ...], truths: str
     return found
 
 
+def first_whole(kinds: Mapping[str, Kind], names: Sequence[str]) -> int:
+    """The place of the first argument that is declared as integers; 0 if there is none, as the first is a tensor."""
+    return next((i for i, name in enumerate(names) if name in kinds and kinds[name].words in _WHOLE), 0)
+
+
+def fit(args: tuple[Any, ...], first: int, low: int = -_BOUND, high: int = _BOUND) -> bool:
+    """Whether the integers from this place on have 64 bits. Calls whose types are known pass here."""
+    for value in args[first:]:
+        kind = type(value)
+        if kind is int:
+            if not low <= value < high:
+                return False
+        elif (kind is tuple or kind is list) and any(map(_is_large, value)):
+            return False
+    return True
+
+
+def _is_large(value: Any) -> bool:
+    return type(value) is int and not -_BOUND <= value < _BOUND
+
+
+def _refuse_large(op: Op, given: Iterable[tuple[str, Any]]) -> None:
+    """Refuse an integer that 64 bits cannot hold: ValueError, or TypeError for one in a list, as in torch."""
+    for name, value in given:
+        kind = op.kinds.get(name if name in op.public else SPELLINGS.get(name, name))
+        if kind is None or kind.words not in _WHOLE:
+            continue
+        said, todo = "Overflow when unpacking long long", "pass one between -2**63 and 2**63 - 1"
+        if _is_large(value):
+            found = f"{name}={value}"
+            raise ValueError(
+                errors.message(f"{op.name}(): {said}", expected="an integer of 64 bits", found=found, do=todo)
+            )
+        if type(value) in (tuple, list):
+            for place, one in enumerate(value):
+                if _is_large(one):
+                    where = f'argument {name!r} failed to unpack the object at pos {place + 1} with error "{said}"'
+                    raise TypeError(errors.message(f"{op.name}(): {where}", found=str(one), do=todo))
+
+
 def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a public call. An array for a tensor, next to another tensor, becomes one.
 
-    TypeError if an argument is not of the type that its annotation declares.
+    TypeError if an argument is not of the type that its annotation declares; ValueError for an integer of more than 64
+    bits.
     """
+    if op.whole or kwargs:
+        _refuse_large(op, (*zip(op.public, args, strict=False), *kwargs.items()))
     types = (*map(type, args), *kwargs, *map(type, kwargs.values()))
     if types in op.admitted or (len(args) > op.places and not op.variadic):  # Python says that these are too many
         return args, kwargs

@@ -46,7 +46,7 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
 from .calls import apply, binary, general, into, join, unary
 from .checks import checked_call, composite_call
-from .door import admit, kinds_of
+from .door import admit, first_whole, fit, kinds_of
 from .nodes import Plans, under_title
 from .op import Op, divided
 from .operands import older_form, scaled
@@ -298,7 +298,7 @@ def pointwise(**given: Any) -> Any:
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature("elementwise", forward, given)
         op.elementwise, op.contiguous = True, bool(op.about.contiguous)
-        typed, known = bool(op.kinds), op.admitted.__contains__
+        typed, known, whole = bool(op.kinds), op.admitted.__contains__, op.whole
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)
@@ -306,7 +306,7 @@ def pointwise(**given: Any) -> Any:
                 try:
                     if "out" in kwargs and "out" not in op.params and (out := out_of(op, kwargs)) is not None:
                         return into(out, op, args, kwargs)
-                    if typed and (kwargs or not known((*map(type, args),))):
+                    if typed and (kwargs or not known((*map(type, args),)) or (whole and not fit(args, whole))):
                         args, kwargs = admit(op, args, kwargs)
                     if kwargs or len(args) != len(op.params):
                         args, kwargs = op.bind(args, kwargs)
@@ -389,13 +389,13 @@ def joining(**given: Any) -> Any:
 def _entry(kind: str, given: dict[str, Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def enter(forward: Callable[..., Any]) -> Callable[..., Any]:
         op = _from_signature(kind, forward, given)
-        typed, known = bool(op.kinds), op.admitted.__contains__
+        typed, known, whole = bool(op.kinds), op.admitted.__contains__, op.whole
 
         def made(op: Op) -> Callable[..., Any]:
             @functools.wraps(forward)
             def call(*args: Any, **kwargs: Any) -> Any:
                 try:
-                    if typed and (kwargs or not known((*map(type, args),))):
+                    if typed and (kwargs or not known((*map(type, args),)) or (whole and not fit(args, whole))):
                         args, kwargs = admit(op, args, kwargs)
                     return apply(op, args, kwargs)
                 except Exception as error:
@@ -423,6 +423,7 @@ def _from_signature(kind: str, forward: Callable[..., Any], given: dict[str, Any
         declared = kinds_of(getattr(forward, "__annotations__", {}), params, about.truths)
         # its call looks at the tensors
         op.kinds = {name: found for name, found in declared.items() if found.words != "Tensor"}
+        op.whole = first_whole(op.kinds, params[: op.places])
     return op
 
 

@@ -559,7 +559,7 @@ class Methods:
         """Whether it is positive infinity."""
     def isreal(self, *, out: Any = ...) -> Tensor:
         """Whether its imaginary part is 0; True for every real number."""
-    def istft(self, n_fft: SupportsIndex, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: Any = ..., return_complex: builtins.bool = ..., *, out: Any = ...) -> Tensor:
+    def istft(self, n_fft: SupportsIndex, hop_length: SupportsIndex | None = ..., win_length: SupportsIndex | None = ..., window: Any = ..., center: builtins.bool = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., length: SupportsIndex | None = ..., return_complex: builtins.bool = ..., *, out: Any = ...) -> Tensor:
         """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal."""
     def kron(self, other: Tensor, *, out: Any = ...) -> Tensor:
         """The Kronecker product: every element of `input` times all of `other`."""
@@ -948,7 +948,7 @@ class Methods:
         """`squeeze` in place; returns the tensor."""
     def std(self, dim: Any = ..., unbiased: builtins.bool | None = ..., keepdim: builtins.bool = ..., *, correction: Any = ..., out: Any = ...) -> Tensor:
         """The standard deviation over `dim`: the square root of `var`; its gradient is 0 where all elements are equal."""
-    def stft(self, n_fft: SupportsIndex, hop_length: Any = ..., win_length: Any = ..., window: Any = ..., center: Any = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
+    def stft(self, n_fft: SupportsIndex, hop_length: SupportsIndex | None = ..., win_length: SupportsIndex | None = ..., window: Any = ..., center: Any = ..., pad_mode: builtins.str = ..., normalized: builtins.bool = ..., onesided: builtins.bool | None = ..., return_complex: builtins.bool | None = ..., align_to_window: Any = ..., *, out: Any = ...) -> Tensor:
         """``X[k, t] = sum_j window[j] x[t hop + j] exp(-2 pi i j k / n_fft)``: the spectrum of a signal over time."""
     def storage_offset(self) -> Any:
         """The number of elements of its memory before the first element of this tensor."""
@@ -990,7 +990,7 @@ class Methods:
         """The hyperbolic tangent."""
     def tanh_(self, *, out: Any = ...) -> Tensor:
         """`tanh`, written into this tensor, which is returned."""
-    def tensor_split(self, indices_or_sections: Any = ..., dim: SupportsIndex = ..., *, indices: Any = ..., sections: Any = ...) -> Any:
+    def tensor_split(self, indices_or_sections: Any = ..., dim: SupportsIndex = ..., *, indices: Any = ..., sections: SupportsIndex | None = ...) -> Any:
         """Pieces along `dim`: this many, the first ones longer by one if needed; or cut at the positions listed."""
     def tile(self, dims: Any, *more: Any, out: Any = ...) -> Tensor:
         """`repeat`, with missing leading numbers taken as 1."""
@@ -1052,7 +1052,7 @@ class Methods:
         """The first of each run of equal elements (or slices along `dim`), in the order of the input; see `unique`."""
     def unsafe_chunk(self, chunks: SupportsIndex, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
         """`chunk` into pieces that may be written to, as in `unsafe_split`."""
-    def unsafe_split(self, split_size: Any, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
+    def unsafe_split(self, split_size: SupportsIndex, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
         """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
     def unsafe_split_with_sizes(self, split_sizes: Any, dim: SupportsIndex = ..., *, out: Any = ...) -> Any:
         """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""

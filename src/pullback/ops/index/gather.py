@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -474,7 +475,7 @@ def argwhere(input: Tensor) -> Tensor:
     ],
     refused=lambda: [S(V([5.0], "float64"), (3, 4)), S(V([True], "bool"), (3, 4)), S(V([5], "int64"), (3, -4))],
 )
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Flat positions in a tensor of `shape` as one tensor of positions for each axis."""
     if indices._data.dtype.kind not in "iu":
         raise TypeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -159,7 +160,7 @@ def _roll_all(full: Any, shifts: Any, dims: Any) -> Any:
         S([1.0], 1),
     ],
 )
-def roll(input: Any, shifts: Any, dims: Any = ()) -> Any:
+def roll(input: Any, shifts: int | Sequence[int], dims: Any = ()) -> Any:
     """The elements moved on by `shifts` along `dims` (default: in the flattened tensor); the last come to the front.
 
     >>> import pullback
@@ -197,7 +198,7 @@ def _repeat_all(full: Any, repeats: Any) -> Any:
     return None if len(repeats) >= len(full) else ((1, *repeats),)
 
 
-def _check_repeat(input: Tensor, repeats: Any, *more: Any) -> Any:
+def _check_repeat(input: Tensor, repeats: int | Sequence[int], *more: Any) -> Any:
     return input, sizes((repeats, *more))
 
 
@@ -253,7 +254,7 @@ def repeat(input: Any, repeats: Any) -> Any:
     ],
     refused=lambda: [S(A(3), (-1,)), S(A(3), "x"), S(A(3))],
 )
-def tile(input: Tensor, dims: Any, *more: Any) -> Tensor:
+def tile(input: Tensor, dims: int | Sequence[int], *more: Any) -> Tensor:
     """`repeat`, with missing leading numbers taken as 1."""
     times = sizes((dims, *more))
     return apply(repeat.op, (input, (1,) * (input._data.ndim - len(times)) + times), {})

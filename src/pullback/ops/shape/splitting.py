@@ -7,7 +7,7 @@ piece is tied to the tensor as a slice of it: a write to the piece is a write to
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -133,7 +133,13 @@ def _whole(name: str, value: Any) -> int:
         S(A(4), "x"),
     ],
 )
-def split(input: Tensor, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None) -> Any:
+def split(
+    input: Tensor,
+    split_size_or_sections: int | Sequence[int] | None = None,
+    dim: int = 0,
+    *,
+    split_size: int | Sequence[int] | None = None,
+) -> Any:
     """Consecutive pieces along `dim`: of one size (the last may be smaller), or of the sizes listed.
 
     >>> import pullback
@@ -161,7 +167,7 @@ def _alike(input: Tensor, size: int, axis: int, n: int, title: str = "") -> tupl
     samples=lambda: [S(A(5, 2), [1, 4]), S(A(2, 4), (1, 0, 3), -1), S(A(0), [0]), S(A(3), split_sizes=[3], dim=0)],
     refused=lambda: [S(A(4), [1, 2]), S(A(4), [5, -1]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2), S(A(4))],
 )
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Consecutive pieces along `dim`, of the sizes listed."""
     return _of_sizes(input, split_sizes, dim, "SplitWithSizesBackward0")
 
@@ -225,7 +231,7 @@ def _untied(pieces: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     samples=lambda: [S(A(5, 2), 2), S(A(2, 4), 3, 1), S(A(2, 4), 1, -1), S(A(4, 2, layout="T"), 2, dim=0)],
     refused=lambda: [S(A(4), 0), S(A(4), 2, 1), S(A(), 1), S(A(4), [1, 2]), S(A(4), "x")],
 )
-def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split` into pieces that may be written to. Do not use `input` or other pieces afterwards: this is unchecked."""
     size = _whole("unsafe_split", split_size)
     axis, n = _axis_of_some("split", input, dim)
@@ -237,7 +243,7 @@ def unsafe_split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, 
     samples=lambda: [S(A(5, 2), [1, 4]), S(A(2, 4), (1, 0, 3), -1)],
     refused=lambda: [S(A(4), [1, 2]), S(A(4), [4], 1), S(A(), [1]), S(A(4), 2)],
 )
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes` into pieces that may be written to, as in `unsafe_split`."""
     return _untied(_of_sizes(input, split_sizes, dim, "UnsafeSplitWithSizesBackward0"))
 
@@ -293,7 +299,12 @@ def _numbers(name: str, value: Any) -> Any:
     ],
 )
 def tensor_split(
-    input: Tensor, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    dim: int = 0,
+    *,
+    indices: int | Sequence[int] | None = None,
+    sections: int | None = None,
 ) -> tuple[Tensor, ...]:
     """Pieces along `dim`: this many, the first ones longer by one if needed; or cut at the positions listed.
 
@@ -342,7 +353,7 @@ def _divided(name: str, input: Tensor, value: Any, dim: int, ndim: int) -> tuple
     samples=lambda: [S(A(3, 4), 2), S(A(3, 4), [1, 3]), S(A(4), 2), S(A(2, 3, 2), (1,))],
     refused=lambda: [S(A(3, 4), 3), S(A(), 1), S(A(3, 4), 0), S(A(3, 4), 2.0)],
 )
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the second axis, or the only one."""
     return _divided("hsplit", input, indices_or_sections, 1 if input._data.ndim > 1 else 0, 1)
 
@@ -353,7 +364,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     samples=lambda: [S(A(4, 3), 2), S(A(4, 3), [1, 3]), S(A(2, 3, 2), (1,))],
     refused=lambda: [S(A(3, 4), 2), S(A(4), 2), S(A(), 1)],
 )
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the first axis of a tensor with two or more."""
     return _divided("vsplit", input, indices_or_sections, 0, 2)
 
@@ -364,7 +375,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     samples=lambda: [S(A(2, 3, 4), 2), S(A(1, 1, 4), [1, 3])],
     refused=lambda: [S(A(3, 4), 2), S(A(2, 3, 4), 3)],
 )
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """`tensor_split` along the third axis."""
     return _divided("dsplit", input, indices_or_sections, 2, 3)
 

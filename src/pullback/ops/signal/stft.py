@@ -191,8 +191,8 @@ def _stft_samples() -> list[Sample]:
 def stft(
     input: Tensor,
     n_fft: int,
-    hop_length: Any = None,
-    win_length: Any = None,
+    hop_length: int | None = None,
+    win_length: int | None = None,
     window: Any = None,
     center: bool = True,
     pad_mode: str = "reflect",
@@ -325,13 +325,13 @@ def _istft_samples() -> list[Sample]:
 def istft(
     input: Tensor,
     n_fft: int,
-    hop_length: Any = None,
-    win_length: Any = None,
+    hop_length: int | None = None,
+    win_length: int | None = None,
     window: Any = None,
     center: bool = True,
     normalized: bool = False,
     onesided: bool | None = None,
-    length: Any = None,
+    length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
     """The signal whose `stft` with the same arguments is `input`, or the least-squares one if there is no such signal.
