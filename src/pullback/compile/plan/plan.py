@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...tensor.arrays import repeats
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
 from ..backends.steps import function
@@ -69,7 +70,10 @@ def owned(array: Any, *others: Array) -> Array:
     """An array that shares its memory with no other."""
     if type(array) is np.ndarray and array.base is None and not any(array is other for other in others):
         return array
-    return np.array(array)
+    if not repeats(array):
+        return np.array(array)
+    # a copy would put the axis that repeats elements last in memory, where a ufunc, as it is called eagerly, does not
+    return np.logical_or(array, array) if array.dtype.kind == "b" else np.positive(array)
 
 
 def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:

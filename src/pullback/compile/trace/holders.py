@@ -86,6 +86,8 @@ def contents(holder: Any) -> dict[Any, Any] | None:
         return {"": content(holder)}
     if is_a(holder, Tensor):
         return _of_tensor(holder)
+    if is_a(holder, collections.OrderedDict):  # its order is its own: `move_to_end` changes nothing of the dict
+        return dict(collections.OrderedDict.items(holder))
     if is_a(holder, dict):
         return dict(dict.items(holder))
     if is_a(holder, (list, collections.deque)):
