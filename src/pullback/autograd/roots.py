@@ -76,7 +76,8 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
             "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in "
             f"dtype: grad_output[{i}] has a dtype of {g._data.dtype} and output[{i}] has a dtype of {data.dtype}."
         )
-    check_fit("gradient", tensor, g)
+    if isinstance(tensor, Tensor):  # an edge has no values
+        check_fit("gradient", tensor, g)
     return g
 
 

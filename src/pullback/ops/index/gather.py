@@ -485,7 +485,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
         )
     if isinstance(shape, (tuple, list)) and not all(hasattr(n, "__index__") for n in shape):
         raise TypeError(f"unravel_index(): expected 'shape' sequence to only contain ints, but got {shape}")
-    if isinstance(shape, Tensor):
+    if hasattr(shape, "_data"):
         raise TypeError("unravel_index(): expected 'shape' to be int or sequence of ints, but got Tensor")
     lengths = sizes((shape,))
     if any(n < 0 for n in lengths):
