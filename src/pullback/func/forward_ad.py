@@ -68,6 +68,8 @@ class _DualLevel(Jvp):
 
     def marked(self, t: Tensor) -> None:
         held: Any = t._data
+        if held.primal._requires_grad is t._requires_grad:
+            return
         primal = wrap(held.primal._data)
         primal._version_of = held.primal._share_version()
         if t._requires_grad:  # so that tangents are differentiated with respect to it

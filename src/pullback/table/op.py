@@ -208,9 +208,8 @@ class Op:
         self.unchecked: Callable[..., Any] = forward  # the same, for checked arguments of `forward`
         self.public = self.params  # the names of a user's arguments
         self.places = len(self.params)  # how many of them may be given by place
-        self.variadic = False  # whether any number may be given by place
+        self.variadic, self.whole = False, 0  # any number by place; the first place of an integer (`door.py`)
         self.kinds: dict[str, Any] = {}  # what its public signature declares (see `door.py`)
-        self.whole = 0  # the first place of an argument that is declared as integers
         self.admitted: set[tuple[Any, ...]] = set()  # types of arguments that the door admitted
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
         self.view = about.view

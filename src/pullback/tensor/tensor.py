@@ -217,6 +217,8 @@ class Tensor(Methods):
                 )
             )
         self._requires_grad = value
+        if isinstance(self, Lifted):
+            self._data.level.marked(self)
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -562,14 +564,6 @@ class Lifted(Tensor):
     def data(self) -> Tensor:
         """The same memory outside every graph, with a version counter of its own."""
         return wrap(self._data.detach())
-
-    @Tensor.requires_grad.setter  # type: ignore[attr-defined]
-    def requires_grad(self, value: bool) -> None:
-        """Whether operations on it are recorded. The level of a transform is told if it changes."""
-        before = self._requires_grad
-        Tensor.requires_grad.fset(self, value)  # type: ignore[attr-defined]
-        if self._requires_grad is not before:
-            self._data.level.marked(self)
 
     def numpy(self, *, force: bool = False) -> Any:
         """Refuse: the transform would lose track of it."""

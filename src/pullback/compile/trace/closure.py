@@ -22,7 +22,7 @@ import sys
 import types
 import warnings
 import weakref
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from threading import local
 from typing import Any
@@ -49,6 +49,7 @@ from .holders import (
     module_of,
     restore,
     same_contents,
+    with_entries,
 )
 from .outside import is_unseen
 
@@ -450,11 +451,7 @@ class Environment:
             return value
         if is_a(value, dict):
             found = copy.copy(value)  # of any class of dict
-            own: Any = OrderedDict if is_a(value, OrderedDict) else dict  # which keeps the order by itself
-            own.clear(found)
-            for key, part in held.items():
-                own.__setitem__(found, again(key), again(part))
-            return found
+            return with_entries(found, {again(key): again(part) for key, part in held.items()})
         if is_a(value, set):
             return type(value)(map(again, held))
         if is_a(value, deque):

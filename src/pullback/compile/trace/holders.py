@@ -125,6 +125,15 @@ def contents(holder: Any) -> dict[Any, Any] | None:
     return None
 
 
+def with_entries(held: Any, entries: dict[Any, Any]) -> Any:
+    """A dict of any class, with these entries and no others."""
+    own: Any = collections.OrderedDict if is_a(held, collections.OrderedDict) else dict  # which keeps an order itself
+    own.clear(held)
+    for key, value in entries.items():
+        own.__setitem__(held, key, value)
+    return held
+
+
 def _of_array(array: np.ndarray[Any, Any]) -> dict[Any, Any]:
     """The elements of an array, whatever its class makes of them."""
     plain = array.view(np.ndarray)
