@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -168,8 +169,9 @@ class _Evaluation:
             raise self._inside(f"call it outside of the compiled function, as {self.name}(f, plan, compile=...)")
         if not isinstance(data, np.ndarray):
             raise self._inside("give format='tensor'")
-        matrix = plan.sparsity.matrix
-        return type(matrix)((data, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
+        matrix = _filled(plan.sparsity.matrix, data)
+        matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()  # the caller's, to change
+        return matrix
 
     def _inside(self, do: str) -> TypeError:
         """The error of a result that would be a sparse matrix where there is none."""
@@ -222,9 +224,8 @@ class _Prepared:
 
     def compare(self, values: Array, expected: Array, direction: Array) -> None:
         """RuntimeError unless the nonzeros give the derivative along the random direction."""
-        pattern, double = self.plan.sparsity.matrix, functools.partial(np.asarray, dtype=np.float64)
-        matrix = type(pattern)((double(values), pattern.indices, pattern.indptr), shape=pattern.shape)
-        v = double(direction)
+        matrix = _filled(self.plan.sparsity.matrix, np.asarray(values, np.float64))
+        v = np.asarray(direction, np.float64)
         with np.errstate(invalid="ignore", over="ignore"):
             sums = matrix.T @ v if self.more else matrix @ v
             allowed, tiny = _rounding(values.dtype)
@@ -245,6 +246,13 @@ class _Prepared:
                     "branch here; check=False leaves this check out",
                 )
             )
+
+
+def _filled(pattern: Any, values: Array) -> Any:
+    """The CSR matrix of a pattern with these nonzeros, which shares the pattern's positions."""
+    matrix = copy.copy(pattern)
+    matrix.data = values
+    return matrix
 
 
 @functools.cache
@@ -297,7 +305,7 @@ def _flat(function: Function, plan: Plan, name: str) -> Function:
                     do=f"make a plan for it with {kind}_plan(f, x)",
                 )
             )
-        return out.reshape(out.numel())
+        return out if len(expected) == 1 else out.reshape(out.numel())
 
     return flat
 
