@@ -184,6 +184,14 @@ def test_hessians_are_exact_in_pattern_and_value(name: str) -> None:
     np.testing.assert_allclose(sparse.sparse_hessian(f)(x).toarray(), dense, rtol=1e-12, atol=1e-14)
 
 
+def test_a_result_lies_in_memory_as_outside() -> None:
+    def f(x: Any) -> Any:
+        turned = x.mT
+        return turned.masked_fill(turned > 0, 0.5).view(-1)
+
+    assert sparse.jacobian_sparsity(f, pullback.tensor([[1.0, -1.0], [-2.0, 3.0]])).matrix.nnz == 4
+
+
 def test_the_brusselator_is_exact() -> None:
     x = point(2 * 8 * 8)
     dense = func.jacfwd(brusselator)(x).numpy()

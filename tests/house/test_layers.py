@@ -74,7 +74,7 @@ LINES_PER_ROOM = {
     "table": 2520,
     "kernels": 900,
     "interpreters": 2910,
-    "func": 2310,
+    "func": 2510,
     "diagnose": 2320,
     "compile": 5450,
     "utils": 1500,

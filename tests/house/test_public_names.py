@@ -45,6 +45,7 @@ OWN = {
     "func": {
         *("biharmonic", "derivatives", "jet", "laplacian", "linear_operator"),
         *("sparse", "sparse_hessian", "sparse_jacobian"),
+        *("fori_loop", "scan", "while_loop"),
     },
     "nn.modules": {"DataParallel"},
     "ops": {"NAMES", "TABLE"},

@@ -192,3 +192,39 @@ def test_each_protocol_of_arrays_is_taken(kind: Any, make: Callable[[Any], Any],
     found = make(kind(array))
     assert found.dtype.numpy == array.dtype
     assert np.array_equal(found.numpy(), array)
+
+
+MASKED = np.ma.masked_array([1.0, 2.0, 50.0], mask=[False, False, True])
+WITH_A_MASK: dict[str, Callable[[Any, Any], Any]] = {
+    **{f.__name__: f for f in (operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.lt)},
+    **{f.__name__: f for f in (np.add, np.maximum, np.hypot, np.arctan2)},
+    "where": lambda a, b: np.where(np.array([True, False, True]), a, b),
+}
+
+
+@pytest.mark.parametrize("call", WITH_A_MASK.values(), ids=WITH_A_MASK.keys())
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_masked_array_is_refused_on_either_side(call: Callable[[Any, Any], Any], requires_grad: bool) -> None:
+    t = pullback.tensor([0.5, 1.5, 2.5], dtype=pullback.float64, requires_grad=requires_grad)
+    for a, b in ((t, MASKED), (MASKED, t), (MASKED, t[0])):
+        with pytest.raises(TypeError, match="a Tensor has no mask"):
+            call(a, b)
+
+
+def test_a_masked_array_is_not_converted_or_written() -> None:
+    for make in (pullback.tensor, pullback.as_tensor, pullback.from_numpy, pullback.asarray):
+        with pytest.raises(TypeError, match="a Tensor has no mask"):
+            make(MASKED)
+    kept = MASKED.copy()
+    with pytest.raises(TypeError, match="a Tensor has no mask"):
+        kept += pullback.ones(3, requires_grad=True)
+    with pytest.raises(TypeError, match="a Tensor has no mask"):
+        kept[:] = pullback.ones(3, requires_grad=True)
+    assert (kept.filled(7).tolist(), kept.mask.tolist()) == ([1.0, 2.0, 7.0], [False, False, True])
+
+
+def test_what_to_do_with_a_mask_is_right() -> None:
+    t = pullback.tensor([0.5, 1.5, 2.5], dtype=pullback.float64, requires_grad=True)
+    for loss in ((np.where(MASKED.mask, 0, t - MASKED.data) ** 2).sum(), ((t - MASKED.data)[~MASKED.mask] ** 2).sum()):
+        (gradient,) = pullback.autograd.grad(loss, t)
+        assert (loss.item(), gradient.tolist()) == (0.5, [-1.0, -1.0, 0.0])

@@ -41,6 +41,26 @@ def test_outside_of_transforms_it_warns_once_in_the_users_line() -> None:
     )
 
 
+WRITTEN = """
+import warnings, numpy as np, pullback
+x, out = pullback.tensor([2.0, 3.0], requires_grad=True), np.zeros(2)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    float(x[0])
+    float(x[1])
+    for k in range(2):
+        out[k] = x[k] * 2
+        out[k] += x[k]
+    out[0] = out[1]
+print([one.lineno for one in said], out)
+"""
+
+
+def test_each_line_that_writes_one_into_an_array_is_told() -> None:
+    run = subprocess.run([sys.executable, "-c", WRITTEN], capture_output=True, text=True, check=True)
+    assert run.stdout == "[6, 9, 10] [9. 9.]\n"
+
+
 def test_an_array_of_what_requires_grad_is_still_refused() -> None:
     with pytest.raises(RuntimeError, match="its gradient would be lost"):
         np.asarray(pullback.ones(2, requires_grad=True))

@@ -555,3 +555,21 @@ def test_in1d_is_isin_in_a_row() -> None:
     a = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert np.in1d(a, [2.0, 3.0]).tolist() == [False, True, True, False]
     assert np.in1d(a, [2.0, 3.0], invert=True).tolist() == [True, False, False, True]
+
+
+@pytest.mark.parametrize("shape", [5, (2, 3), ()])
+def test_what_is_made_like_a_tensor_may_have_another_shape(shape: Any) -> None:
+    a = np.ones((2, 2), np.float32)
+    t = pullback.from_numpy(a)
+    for name, more in (("zeros_like", ()), ("ones_like", ()), ("full_like", (7,)), ("empty_like", ())):
+        function = getattr(np, name)
+        for dtype in (None, np.float64, np.int64):
+            expected, found = function(a, *more, dtype=dtype, shape=shape), function(t, *more, dtype=dtype, shape=shape)
+            assert (found.shape, found.numpy().dtype) == (expected.shape, expected.dtype)
+            if name != "empty_like":
+                assert np.array_equal(found.numpy(), expected)
+        assert function(t, *more, np.float64, "C").dtype == pullback.float64
+        with pytest.raises(TypeError, match=name):
+            function(t, *more, shapes=shape)
+    filled = pullback.vmap(lambda x: (out := np.zeros_like(x, shape=3), out.add_(x), out)[-1])(pullback.ones(2))
+    assert filled.tolist() == [[1.0] * 3] * 2

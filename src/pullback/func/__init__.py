@@ -10,6 +10,7 @@ from typing import Any as _Any
 from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
+from .loops import fori_loop, scan, while_loop
 from .reverse import grad, grad_and_value, vjp
 from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .taylor import biharmonic, derivatives, jet, laplacian, linear_operator
@@ -24,6 +25,7 @@ __all__ = [
     "biharmonic",
     "debug_unwrap",
     "derivatives",
+    "fori_loop",
     "functional_call",
     "functionalize",
     "grad",
@@ -37,12 +39,14 @@ __all__ = [
     "linear_operator",
     "linearize",
     "replace_all_batch_norm_modules_",
+    "scan",
     "sparse",
     "sparse_hessian",
     "sparse_jacobian",
     "stack_module_state",
     "vjp",
     "vmap",
+    "while_loop",
 ]
 
 

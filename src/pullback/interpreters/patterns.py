@@ -127,6 +127,9 @@ class Pattern(Payload):
         found.places = None if whole else places
         return found
 
+    def in_order(self) -> Pattern:
+        return Pattern(self.run, np.asarray(self.array, order="C"), self.varies, self.rows)
+
     @property
     def varies(self) -> Array:
         found = self.store.varies if self.places is None else self.store.varies[self.places]

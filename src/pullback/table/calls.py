@@ -170,7 +170,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if type(r) is not _ndarray:
         if isinstance(r, tuple):
             return _apply_tuple(op, mask, args, kwargs, r)
-        r = writable(r)
+        r = in_order(writable(r)) if op.contiguous else writable(r)
     elif op.contiguous and not r.flags.c_contiguous:
         r = in_order(r)
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"

@@ -125,12 +125,14 @@ def writable(found: Any) -> Any:
 def in_order(found: Any) -> Any:
     """An array, or a NumPy scalar, as an array whose elements lie in the order of their indices.
 
-    What is no array orders its own memory.
+    A payload that lies in memory in some order has a method of this name.
 
     >>> in_order(np.ones((2, 3)).T).flags.c_contiguous
     True
     """
-    return np.asarray(found, order="C") if isinstance(found, (np.ndarray, np.generic)) else found
+    if isinstance(found, (np.ndarray, np.generic)):
+        return np.asarray(found, order="C")
+    return found.in_order() if hasattr(type(found), "in_order") else found
 
 
 _SMALL = 4096

@@ -11,7 +11,9 @@ refers to it: so the engine checks every gradient along it, in one place, agains
 
 from __future__ import annotations
 
+import dis
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -498,6 +500,11 @@ class Tensor(Methods):
 
     # NumPy's protocols ----------------------------------------------------------------------------------------
 
+    @property
+    def _mask(self) -> Any:
+        """What NumPy's masked arrays ask an operand for, after they have read the values behind its back."""
+        raise dtypes.no_mask()
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
         if any(isinstance(t, Tensor) for t in out) or (out and any(_is_recorded(t) for t in inputs)):
@@ -525,19 +532,22 @@ def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:
 
 
 _INSIDE = "Tensor that requires grad, inside of a transform,"
-_warned_of_number = False
+_TOLD: set[Any] = set()
+_STORE = dis.opmap["STORE_SUBSCR"]
 
 
 def _warn_of_number() -> None:
-    """Warn once per process that a number has no gradient."""
-    global _warned_of_number
-    if not _warned_of_number:
+    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
+    user = sys._getframe(3)
+    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] == _STORE
+    place = (user.f_code.co_filename, user.f_lineno) if written else None
+    if place not in _TOLD:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             f"Consider using tensor.detach() first.\n{errors.keeping_gradient(number=True)}",
             stacklevel=4,
         )
-        _warned_of_number = True
+        _TOLD.add(place)
 
 
 def _is_recorded(value: Any) -> bool:

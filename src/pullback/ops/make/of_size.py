@@ -268,12 +268,6 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, memory_format: 
     return _like(np.full_like, input, _number(fill_value), dtype, memory_format)
 
 
-NUMPY[np.zeros_like] = lambda a, dtype=None, shape=None: zeros_like(a, dtype=dtype)
-NUMPY[np.ones_like] = lambda a, dtype=None, shape=None: ones_like(a, dtype=dtype)
-NUMPY[np.empty_like] = lambda prototype, dtype=None, shape=None: empty_like(prototype, dtype=dtype)
-NUMPY[np.full_like] = lambda a, fill_value, dtype=None: full_like(a, fill_value, dtype=dtype)
-
-
 def _new(make: Callable[..., Tensor]) -> Any:
     def call(self: Tensor, *args: Any, dtype: Any = None, **place: Any) -> Tensor:
         made = make(*args, dtype=self.dtype if dtype is None else dtype, **place)
@@ -290,8 +284,30 @@ def _new(make: Callable[..., Tensor]) -> Any:
     return by_first_argument(errors.door(call, call.__name__, method=True))
 
 
-for _make in (zeros, ones, empty, full, empty_strided):
-    METHODS[f"new_{_make.__name__}"] = _new(_make)
+_NEW = {_make.__name__: _new(_make) for _make in (zeros, ones, empty, full, empty_strided)}
+METHODS.update({f"new_{_name}": _call for _name, _call in _NEW.items()})
+
+
+def _in_numpy(alike: Callable[..., Any], of_shape: Callable[..., Any], a: Any, *given: Any, **named: Any) -> Any:
+    """NumPy's function: ``f(a, dtype, order, subok, shape)``, of another shape if one is given."""
+    names = ("dtype", "order", "subok", "shape", "device")
+    values = 1 if alike is full_like else 0
+    if values and "fill_value" in named:
+        given = (named.pop("fill_value"), *given)
+    named = {**dict(zip(names, given[values:], strict=False)), **named}
+    if unknown := [name for name in named if name not in names]:
+        raise TypeError(f"numpy.{alike.__name__}() got an unexpected keyword argument {unknown[0]!r}")
+    dtype, shape = named.get("dtype"), named.get("shape")
+    if shape is None:
+        return alike(a, *given[:values], dtype=dtype)
+    return of_shape(a, (shape,) if isinstance(shape, int) else shape, *given[:values], dtype=dtype)
+
+
+for _function, _alike in ((np.zeros_like, zeros_like), (np.ones_like, ones_like), (np.full_like, full_like)):
+    NUMPY[_function] = functools.partial(_in_numpy, _alike, _NEW[_alike.__name__.removesuffix("_like")])
+NUMPY[np.empty_like] = lambda prototype, *given, **named: _in_numpy(
+    empty_like, _NEW["empty"], prototype, *given, **named
+)
 
 
 # Evenly spaced --------------------------------------------------------------------------------------------------------

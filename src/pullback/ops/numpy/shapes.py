@@ -17,7 +17,6 @@ from ...tensor.protocol import without_rule
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
 from ..index.gather import index_select, take, take_along_dim
-from ..make.of_size import empty_like
 from ..shape.axes import movedim, transpose
 from ..shape.joining import cat, constants, stack
 from ..shape.reshape import broadcast_tensors, expand, flatten, reshape
@@ -208,7 +207,6 @@ NUMPY.update(
         np.shape: lambda a: a._data.shape,
         np.ndim: lambda a: a._data.ndim,
         np.size: _size,
-        np.empty_like: lambda prototype, dtype=None: empty_like(prototype, dtype=dtype),
         np.array_split: _array_split,
         np.split: _split,
         np.append: _append,
