@@ -470,6 +470,32 @@ def keeping_gradient(number: bool = False) -> str:
     return _DO.format(_WRITTEN if writes else _OF_NUMBERS if number else _JOINED)
 
 
+_TOLD: set[tuple[str, int] | None] = set()
+
+
+def warn_of_number() -> None:
+    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
+    user = sys._getframe(3)
+    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] == _WRITES
+    place = (user.f_code.co_filename, user.f_lineno) if written else None
+    if place not in _TOLD:
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
+            stacklevel=4,
+        )
+        _TOLD.add(place)
+
+
+def no_mask() -> TypeError:
+    """The error of a masked array where a Tensor is: values and gradients would count what is masked."""
+    return TypeError(
+        "a Tensor has no mask: that of a masked array would be lost.\n"
+        "  What to do: choose by the mask, e.g. np.where(m.mask, 0, t - m.data), or take what counts, "
+        "(t - m.data)[~m.mask]."
+    )
+
+
 def _outside() -> Iterator[FrameType]:
     """The frames outside of this package and NumPy, innermost first."""
     frame: FrameType | None = sys._getframe(1)

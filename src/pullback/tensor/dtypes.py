@@ -132,19 +132,10 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
     return d in BY_NUMPY or (d.name == "bfloat16" and d == bfloat16.numpy)
 
 
-def no_mask() -> TypeError:
-    """The error of a masked array where a Tensor is: values and gradients would count what is masked."""
-    return TypeError(
-        "a Tensor has no mask: that of a masked array would be lost.\n"
-        "  What to do: choose by the mask, e.g. np.where(m.mask, 0, t - m.data), or take what counts, "
-        "(t - m.data)[~m.mask]."
-    )
-
-
 def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array, as one of NumPy's own class, if tensors can have its dtype; else an error."""
     if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
-        raise no_mask()
+        raise errors.no_mask()
     if array.dtype.isnative and is_known(array.dtype):
         return array if type(array) is np.ndarray else array.view(np.ndarray)  # a matrix multiplies in its own way
     raise (TypeError if array.dtype.isnative else ValueError)(

@@ -11,9 +11,7 @@ refers to it: so the engine checks every gradient along it, in one place, agains
 
 from __future__ import annotations
 
-import dis
 import functools
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from types import FunctionType
@@ -429,7 +427,7 @@ class Tensor(Methods):
         if self._requires_grad and thread.modes.grad_enabled:
             if thread.modes.written is not None:
                 raise cannot_convert(f"a Python {kind}", _INSIDE, "gradient")
-            _warn_of_number()
+            errors.warn_of_number()
         if self._data.size != 1:
             raise ValueError(
                 "only one element tensors can be converted to Python scalars; this one has shape "
@@ -503,7 +501,7 @@ class Tensor(Methods):
     @property
     def _mask(self) -> Any:
         """What NumPy's masked arrays ask an operand for, after they have read the values behind its back."""
-        raise dtypes.no_mask()
+        raise errors.no_mask()
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
@@ -532,22 +530,6 @@ def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:
 
 
 _INSIDE = "Tensor that requires grad, inside of a transform,"
-_TOLD: set[Any] = set()
-_STORE = dis.opmap["STORE_SUBSCR"]
-
-
-def _warn_of_number() -> None:
-    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
-    user = sys._getframe(3)
-    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] == _STORE
-    place = (user.f_code.co_filename, user.f_lineno) if written else None
-    if place not in _TOLD:
-        warnings.warn(
-            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-            f"Consider using tensor.detach() first.\n{errors.keeping_gradient(number=True)}",
-            stacklevel=4,
-        )
-        _TOLD.add(place)
 
 
 def _is_recorded(value: Any) -> bool:
