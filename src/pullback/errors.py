@@ -470,7 +470,7 @@ def keeping_gradient(number: bool = False) -> str:
     return _DO.format(_WRITTEN if writes else _OF_NUMBERS if number else _JOINED)
 
 
-_TOLD: set[tuple[str, int] | None] = set()
+_TOLD_PLACES: set[tuple[str, int] | None] = set()
 
 
 def warn_of_number() -> None:
@@ -478,13 +478,13 @@ def warn_of_number() -> None:
     user = sys._getframe(3)
     written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] == _WRITES
     place = (user.f_code.co_filename, user.f_lineno) if written else None
-    if place not in _TOLD:
+    if place not in _TOLD_PLACES:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
             stacklevel=4,
         )
-        _TOLD.add(place)
+        _TOLD_PLACES.add(place)
 
 
 def no_mask() -> TypeError:

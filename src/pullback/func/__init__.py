@@ -1,6 +1,6 @@
 """Transforms of functions, as in `torch.func`: derivatives and batches of pure functions, which nest freely.
 
-`sparse` is loaded when it is first asked for.
+`sparse` and the loops are loaded when they are first asked for.
 """
 
 import importlib as _importlib
@@ -10,7 +10,6 @@ from typing import Any as _Any
 from .forward import jvp, linearize
 from .functionalization import functionalize
 from .jacobian import hessian, jacfwd, jacrev
-from .loops import fori_loop, scan, while_loop
 from .reverse import grad, grad_and_value, vjp
 from .stateless import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .taylor import biharmonic, derivatives, jet, laplacian, linear_operator
@@ -19,6 +18,7 @@ from .vectorize import vmap
 
 if _TYPE_CHECKING:
     from . import sparse
+    from .loops import fori_loop, scan, while_loop
     from .sparse import sparse_hessian, sparse_jacobian
 
 __all__ = [
@@ -58,4 +58,6 @@ def __getattr__(name: str) -> _Any:
     if name in ("sparse", "sparse_hessian", "sparse_jacobian"):
         found = _importlib.import_module(".sparse", __name__)
         return found if name == "sparse" else getattr(found, name)
+    if name in ("fori_loop", "scan", "while_loop"):
+        return getattr(_importlib.import_module(".loops", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

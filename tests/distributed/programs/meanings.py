@@ -113,7 +113,7 @@ total = F.all_reduce(ring(one * 3).sum())
 total.backward()
 assert total.requires_grad
 
-# more communications than have place in one message, of which one rank reaches some only, and only through others
+# more communications than have place in one message; one rank reaches only some of them, and only through others
 x.grad = None
 steps = [x * 1]
 for _ in range(140):

@@ -28,7 +28,7 @@ def frozen(t):
 
 t, plain = ones(2), ones(2)
 placed = dist.replicate(ones(2))
-WRONG = {  # a call, of which rank `bad` refuses an argument that another rank would take
+WRONG = {  # calls; rank `bad` refuses an argument that another rank would take
     "gather_": lambda bad: dist.gather(t, at(bad, several(SIZE + 1)), bad),
     "gather_ of another shape": lambda bad: dist.gather(t, at(bad, several(SIZE, 3)), bad),
     "gather_ without a list": lambda bad: dist.gather(t, None, bad),
