@@ -7,8 +7,7 @@ to an operand whose only axis would be the batch's), it falls back to one call f
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..table.checks import own
@@ -25,32 +24,34 @@ if TYPE_CHECKING:
 Args = tuple[Any, ...]
 Change = Callable[..., Args | None]
 Tied = Callable[[Tensor, "Op", Args], Tensor]
+NO_NAMES: dict[str, Any] = {}  # never written to
 
 
-def _changed(change: Change, tied: Tied | None, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
-    """The operation with the arguments after the first as `change` makes them: ``change(full shape, *arguments)``.
+class by:  # noqa: N801 - written as a fact in an entry
+    """The rule that changes the arguments after the first: to what ``change(full shape, *arguments)`` gives.
 
-    For operations on one tensor. None from `change`: a call for each element.
+    For operations on one tensor. None from `change`: a call for each element. tied: a function that makes the result of
+    ``op(*arguments)`` a view of the first argument, if `op` alone does not.
     """
-    source, *rest = op.padded(args, kwargs)
-    places = len(op.params) - len(op.keyword_only)
-    rest = rest[: places - 1]
-    if any_instance(rest, Tensor) or any_instance(kwargs.values(), Tensor):
-        return looped(level, op, args, kwargs)
-    value = level.value(source)
-    found = change(value._data.shape, *rest)
-    if found is None:
-        return looped(level, op, args, kwargs)
-    out = op.unchecked(value, *found, **kwargs)
-    return out if tied is None else tied(out, op, (value, *found))
 
+    def __init__(self, change: Change, tied: Tied | None = None) -> None:
+        self._change, self._tied = change, tied
 
-def by(change: Change, tied: Tied | None = None) -> Callable[..., Any]:
-    """The rule that changes the arguments by a function; see `_changed`.
+    def __call__(self, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
+        source, *rest = op.padded(args, kwargs)
+        rest = rest[: len(op.params) - len(op.keyword_only) - 1]
+        if any_instance(rest, Tensor) or any_instance(kwargs.values(), Tensor):
+            return looped(level, op, args, kwargs)
+        found = self.of_whole(op, level.value(source), rest, kwargs)
+        return looped(level, op, args, kwargs) if found is None else found
 
-    tied: a function that makes the result of ``op(*arguments)`` a view of the first argument, if `op` alone does not.
-    """
-    return functools.partial(_changed, change, tied)
+    def of_whole(self, op: Op, value: Tensor, rest: Sequence[Any], kwargs: dict[str, Any] = NO_NAMES) -> Tensor | None:
+        """The results for all elements of `value`; None if it does not apply. rest: arguments that are no Tensors."""
+        found = self._change(value._data.shape, *rest)
+        if found is None:
+            return None
+        out: Tensor = op.unchecked(value, *found, **kwargs)
+        return out if self._tied is None else self._tied(out, op, (value, *found))
 
 
 def moved(dim: Any, shape: Any) -> Any:

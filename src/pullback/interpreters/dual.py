@@ -24,6 +24,7 @@ from ..tensor.nested import any_instance
 from ..tensor.overrides import ACTIVE
 from ..tensor.tensor import PLAIN, Lifted, Tensor, cannot_convert, is_tracked, wrap
 from ..tensor.views import Lost
+from .batch_rules import by
 from .dual_rules import (
     ALONE,
     ArrayRule,
@@ -292,13 +293,8 @@ class Jvp(Forward):
             return None
         if rule is ALONE:
             given = (args[0]._data.tangent, *primals[1:])
-            if batch is None:
-                found = tied(op, given, {})
-            else:
-                found = wrap(batch.run(op, given, {}))
-                if op.view and same_memory(found._data, given[0]._data):
-                    as_view(found, op, op.padded(given, {}), known=True)
-            return self._own(found, out, args)
+            found = tied(op, given, {}) if batch is None else _of_batch(op, batch, given)
+            return found if out._view is found._view is None and found is not given[0] else self._own(found, out, args)
         if batch is None:
             return wrap(rule(values, along, out._data))
         rank = out._data.ndim + 1
@@ -396,6 +392,17 @@ def _whole(t: Tensor, recorded: bool) -> Tensor | None:
         return None
     whole = data.stacked
     return whole if whole is not None and type(whole._data) is np.ndarray else None
+
+
+def _of_batch(op: Op, batch: Any, given: tuple[Any, ...]) -> Tensor:
+    """The operation on all tangents of a batch, whose first argument they are."""
+    rule, full = op.about.batch, op.padded(given, {})
+    places = len(op.params) - len(op.keyword_only)
+    whole = rule.of_whole(op, given[0]._data.stacked, full[1:places]) if isinstance(rule, by) else None
+    found: Tensor = wrap(batch.run(op, given, {})) if whole is None else batch.lift(whole)
+    if op.view and (found._data.inside._view is not None or same_memory(found._data, given[0]._data)):
+        as_view(found, op, full, known=True)
+    return found
 
 
 def laid_as(primal: Tensor, tangent: Tensor) -> Any:

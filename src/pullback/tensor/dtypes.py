@@ -134,7 +134,7 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
 
 def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array, as one of NumPy's own class, if tensors can have its dtype; else an error."""
-    if type(array) is not np.ndarray and isinstance(array, np.ma.MaskedArray):
+    if type(array) is not np.ndarray and np.ma.is_masked(array):
         raise errors.no_mask()
     if array.dtype.isnative and is_known(array.dtype):
         return array if type(array) is np.ndarray else array.view(np.ndarray)  # a matrix multiplies in its own way

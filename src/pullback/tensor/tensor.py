@@ -605,17 +605,20 @@ PLAIN: set[type[Tensor]] = {Tensor}
 
 blank = functools.partial(object.__new__, Tensor)
 """A Tensor with nothing set: the fastest way to make one, for callers that set every slot."""
+_blank_lifted = functools.partial(object.__new__, Lifted)
 
 
 def wrap(data: Any) -> Tensor:
     """A leaf Tensor around `data`, a payload or a NumPy scalar, without a copy."""
-    t = blank()
-    if type(data) is not _ndarray:
+    if type(data) is _ndarray:
+        t = blank()
+    elif isinstance(data, LevelPayload):
+        t = _blank_lifted()
+        data.level.register(t)
+    else:
+        t = blank()
         if isinstance(data, np.generic):
             data = np.asarray(data)
-        elif isinstance(data, LevelPayload):
-            t = object.__new__(Lifted)
-            data.level.register(t)
     t._data = data
     t._edge = t._grad = t._leaf = t._version_of = t._view = None
     t._requires_grad = False

@@ -268,13 +268,14 @@ def _work(function: Function, plan: Plan) -> Callable[[Tensor, Tensor, Tensor], 
     It holds nothing that a call changes, so that it can be compiled.
     """
     picks, by_columns, shape = plan.picks(), plan.by_columns, plan.output_shape
+    along_each = vmap(lambda x, v: jvp(function, (x,), (v,)), in_dims=(None, 0), out_dims=(None, 0))
 
     def work(x: Tensor, forward: Tensor, backward: Tensor) -> tuple[Any, Any, Any]:
         found: list[Any] = []
         value: Any = None
         if len(forward):
-            batch = forward.reshape(len(forward), *x._data.shape)
-            value, pushed = vmap(lambda v: jvp(function, (x,), (v,)), out_dims=(None, 0))(batch)
+            batch = forward if x._data.ndim == 1 else forward.reshape(len(forward), *x._data.shape)
+            value, pushed = along_each(x, batch)
             found.append(pushed)
         if len(backward):
             value, pull = vjp(function, x)
@@ -285,7 +286,7 @@ def _work(function: Function, plan: Plan) -> Callable[[Tensor, Tensor, Tensor], 
         line = found[0].reshape(-1)
         if len(found) > 1:
             line = np.concatenate([found[0][:by_columns].reshape(-1), found[1].reshape(-1)])
-        return value.reshape(shape), line[picks], found[0]
+        return value if len(shape) == 1 else value.reshape(shape), line[picks], found[0]
 
     return work
 

@@ -167,6 +167,8 @@ def roll(input: Any, shifts: int | Sequence[int], dims: Any = ()) -> Any:
     >>> pullback.roll(pullback.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
+    if type(shifts) is int and type(dims) is int:  # the usual case
+        return rolled(input, (shifts,), [own_axis(dims, input.ndim)])
     by, axes = sizes((shifts,)), sizes((() if dims is None else dims,))
     if not by:
         raise RuntimeError("`shifts` required")
