@@ -48,6 +48,7 @@ LOWERED = {
     "scipy.integrate.batched_adjoint._STEPS": 2,
     "scipy.integrate.implicit_steps.MANY": 2,
     "scipy.integrate.ivp_runs.EQUATIONS": 1,
+    "scipy.optimize.outer_products.FEW": 1,
     "scipy.signal.convolving._LARGEST": 2,
 }
 

@@ -20,6 +20,7 @@ from ..mirror import mirrors
 from ..progress_bar import counting, shown
 from ..user_functions import bare, plain_options, plain_setting
 from .outcomes import Runs, outcome, solved
+from .outer_products import slope_of
 from .stationary import Program, rows_of
 
 _BY_VALUES = ("nelder-mead", "powell", "cobyla", "cobyqa")
@@ -78,6 +79,8 @@ def _derivatives(
     elif jac is None and method not in _BY_VALUES:
         both = ValueAndSlope(program, parameters)
         given["fun"], given["jac"] = both.value, both.slope
+    if method == "bfgs" and callable(slope := given["jac"]):
+        given["jac"] = lambda *a: slope_of(slope(*a))
     if callable(hess):
         given["hess"] = plain(lambda x, *p: program.called(hess, x, *p), parameters)
     if callable(hessp):
