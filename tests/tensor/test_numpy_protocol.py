@@ -573,3 +573,18 @@ def test_what_is_made_like_a_tensor_may_have_another_shape(shape: Any) -> None:
             function(t, *more, shapes=shape)
     filled = pullback.vmap(lambda x: (out := np.zeros_like(x, shape=3), out.add_(x), out)[-1])(pullback.ones(2))
     assert filled.tolist() == [[1.0] * 3] * 2
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda t: np.sum(t, where=np.array([True, False, True])),
+            r"numpy.sum\(\) of a Tensor got an unexpected .*'where'",
+        ),
+        (lambda t: np.max(t, initial=3), r"numpy.max\(\) of a Tensor got an unexpected keyword argument 'initial'"),
+    ],
+)
+def test_an_argument_that_a_rule_does_not_take_is_named_with_the_function(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        call(pullback.ones(3))

@@ -93,6 +93,20 @@ def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
     return function(*[payload(a) for a in args], **{k: payload(v) for k, v in kwargs.items()})
 
 
+def by_rule(function: Any, rule: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """``rule(*args, **kwargs)``. Where the rule takes no such arguments, the error names NumPy's function."""
+    try:
+        return rule(*args, **kwargs)
+    except TypeError as error:
+        before, _, said = str(error).partition("<lambda>() ")
+        if before or not said:
+            raise
+        raise TypeError(
+            f"{full_name(function)}() of a Tensor {said}.\n  What to do: leave that out, and do its work before or "
+            "after, e.g. numpy.sum(numpy.where(m, t, 0)) for numpy.sum(t, where=m)."
+        ) from None
+
+
 # Functions of arrays alone --------------------------------------------------------------------------------------------
 
 _NO_PAYLOADS = frozenset({np.ndarray, int, float, complex, bool, str, tuple, type(None)})

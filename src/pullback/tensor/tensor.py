@@ -26,7 +26,7 @@ from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import full_name, gpu_of, refuse_gpu, rule_of, seen, without_rule
+from .protocol import by_rule, full_name, gpu_of, refuse_gpu, rule_of, seen, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -512,12 +512,12 @@ class Tensor(Methods):
             )
         rule = None if out else rule_of(ufunc, method, kwargs)
         if rule is not None:
-            return rule(*inputs, **kwargs)
+            return by_rule(ufunc, rule, inputs, kwargs)
         return without_rule(Tensor, ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         rule = NUMPY.get(func)
-        return without_rule(Tensor, func, args, kwargs) if rule is None else rule(*args, **kwargs)
+        return without_rule(Tensor, func, args, kwargs) if rule is None else by_rule(func, rule, args, kwargs)
 
 
 def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:

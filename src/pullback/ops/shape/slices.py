@@ -64,7 +64,8 @@ def outside(error: IndexError, input: Any) -> IndexError:
     shape = f"; the tensor has shape {list(input.shape)}."
     if not input.ndim:
         return IndexError(
-            f"invalid index of a 0-dim tensor: {error}{shape}\n  What to do: take its number with .item()."
+            f"invalid index of a 0-dim tensor: {error}{shape}\n  What to do: leave the index out: it is its only "
+            "element. .item() gives the number alone, without a gradient."
         )
     found = str(error).replace("for axis", "for dimension")
     if "non-empty take from an empty" in found:
