@@ -18,9 +18,12 @@ from ..autograd.node import leaf_edge, reachable
 from ..nn.module import Module
 from ..tensor.modes import thread
 from ..tensor.nested import leaves
-from ..tensor.tensor import Tensor, wrap
+from ..tensor.tensor import Edge, Tensor, wrap
 from . import messages
-from .meeting import compare
+from .board import here
+from .joint_steps import SUMMED
+from .meeting import compare, guard
+from .placements import REPLICATED, kind_of
 from .process_group import Group, group_of
 
 __all__ = ["DistributedDataParallel"]
@@ -110,6 +113,7 @@ class DistributedDataParallel(Module):
         for bucket in self._buckets:
             for p in bucket.params:
                 p.register_post_accumulate_grad_hook(self._arrived)
+                SUMMED[leaf_edge(p)[0]] = group
 
     def _take_from_first(self, t: Tensor) -> None:
         t._data[...] = messages.broadcast(self.group, t._data, 0, "DistributedDataParallel")
@@ -145,6 +149,20 @@ class DistributedDataParallel(Module):
             expected = [p for p in bucket.params if used is None or leaf_edge(p)[0] in used]
             bucket.waits_for, bucket.request = {id(p) for p in expected}, None
         self.__dict__.update(_next=0, _armed=True, _begun=False, _used=used)
+        guard(self, True)
+
+    def check_roots(self, roots: Sequence[tuple[Edge, Any]]) -> None:
+        """Refuse a pass from a loss of all ranks: the means of its gradients would be too small by their number."""
+        if any(kind_of(g) == REPLICATED for _, g in roots):
+            nodes = set(reachable(edge[0] for edge, _ in roots))
+            if any(leaf_edge(p)[0] in nodes for bucket in self._buckets for p in bucket.params):
+                raise RuntimeError(
+                    errors.message(
+                        f"backward() at {here()}: a loss of all ranks, through DistributedDataParallel, which takes "
+                        "the mean over the ranks of the gradients of each rank's own loss",
+                        do="call backward() on the loss of this rank's rows, and all_reduce(loss.detach()) to print it",
+                    )
+                )
 
     def _arrived(self, p: Tensor) -> None:
         """A gradient has been added to a parameter's: start the sums of buckets that are full, in their order."""
@@ -178,6 +196,7 @@ class DistributedDataParallel(Module):
     def _finish(self) -> None:
         """The pass has ended: wait for the sums, and write the means into the gradients."""
         self.__dict__["_armed"] = False
+        guard(self, False)
         if self._next < len(self._buckets):
             missing = {i for b in self._buckets for i in b.waits_for}
             names = [name for name, p in self.module.named_parameters() if id(p) in missing]

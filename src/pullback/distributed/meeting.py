@@ -163,12 +163,29 @@ def note(group: Group, node: Any, said: str, shape: tuple[int, ...], dtype: np.d
     ledger = _LEDGERS.setdefault(group, Ledger())
     ledger.open[ledger.next] = Noted(weakref.ref(node), f"{said} at {here()}", shape, dtype)
     ledger.next += 1
-    Together.meet = staticmethod(meet)
+    _set_meeting()
+
+
+GUARDS: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Objects whose ``check_roots(roots)`` is called before each backward pass, with its edges and gradients."""
+
+
+def guard(one: Any, wanted: bool) -> None:
+    """Have an object look at the roots of passes, or no longer."""
+    (GUARDS.add if wanted else GUARDS.discard)(one)
+    _set_meeting()
+
+
+def _set_meeting() -> None:
+    """Have passes meet while there is a reason."""
+    wanted = GUARDS or any(ledger.open for ledger in _LEDGERS.values())
+    Together.meet = staticmethod(meet) if wanted else None
 
 
 def _forget() -> None:
     _LEDGERS.clear()
-    Together.meet = None
+    GUARDS.clear()
+    _set_meeting()
 
 
 ENDINGS.append(_forget)
@@ -181,6 +198,8 @@ def meet(
 
     DistBackendError on all ranks if one has dropped the result of a communication that another differentiates.
     """
+    for one in list(GUARDS):
+        one.check_roots(roots)
     ledgers = sorted(((g, ledger) for g, ledger in _LEDGERS.items() if ledger.open), key=lambda pair: pair[0].number)
     if not ledgers:
         return roots, towards
@@ -257,8 +276,7 @@ def _close(ledgers: Sequence[tuple[Group, Ledger]], done: Sequence[int]) -> None
         del ledger.open[number]
     for _, ledger in ledgers:
         ledger.low = min(ledger.open, default=ledger.next)
-    if not any(ledger.open for ledger in _LEDGERS.values()):
-        Together.meet = None
+    _set_meeting()
 
 
 def need_same_values(group: Group, array: np.ndarray[Any, Any], what: str) -> None:

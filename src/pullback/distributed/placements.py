@@ -459,6 +459,12 @@ def placement(x: Tensor) -> str:
     return data.kind if isinstance(data, Placed) else VARYING
 
 
+def kind_of(x: Any) -> str:
+    """The placement of a value; "" for what is no placed tensor."""
+    data = x._data if isinstance(x, Tensor) else x
+    return data.kind if isinstance(data, Placed) else ""
+
+
 def is_placed(x: Any) -> bool:
     """Whether a tensor is replicated or partial, at the level of placements itself."""
     return isinstance(x, Lifted) and isinstance(x._data, Placed)

@@ -192,7 +192,8 @@ def _written_down(
         late, sought = error, Seek()
     with contextlib.suppress(TraceError, NotTracedError):
         _ran(call, arrays, known, recorded, wanted, (late, sought))
-    raise LateError(getattr(late, "what", PAST), getattr(late, "do", COPY_FIRST), sought.place) from None
+    said = LateError(getattr(late, "what", PAST), getattr(late, "do", COPY_FIRST), sought.place)
+    raise TraceError(str(said)) from None
 
 
 @restoring()
