@@ -167,7 +167,7 @@ def note(group: Group, node: Any, said: str, shape: tuple[int, ...], dtype: np.d
 
 
 GUARDS: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Objects whose ``check_roots(roots)`` is called before each backward pass, with its edges and gradients."""
+"""Objects whose ``_check_roots(roots)`` is called before each backward pass, with its edges and gradients."""
 
 
 def guard(one: Any, wanted: bool) -> None:
@@ -199,7 +199,7 @@ def meet(
     DistBackendError on all ranks if one has dropped the result of a communication that another differentiates.
     """
     for one in list(GUARDS):
-        one.check_roots(roots)
+        one._check_roots(roots)
     ledgers = sorted(((g, ledger) for g, ledger in _LEDGERS.items() if ledger.open), key=lambda pair: pair[0].number)
     if not ledgers:
         return roots, towards

@@ -107,7 +107,7 @@ if SIZE > 1:
     ):
         with pytest.raises(RuntimeError, match=words):
             stepped(params, evaluate)
-mine = pullback.tensor([float(RANK)], requires_grad=True)  # a problem of its own on each rank is none of these
+mine = pullback.tensor([float(RANK)], requires_grad=True)  # each rank may have a problem of its own
 
 
 def own_problem():
