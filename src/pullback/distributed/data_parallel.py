@@ -143,8 +143,10 @@ class DistributedDataParallel(Module):
             for b in self.module.buffers():
                 self._take_from_first(b)
         out = self.module(*args, **kwargs)
-        if thread.modes.grad_enabled and self.require_backward_grad_sync:
-            self._arm(out)
+        if thread.modes.grad_enabled:
+            guard(self, True)
+            if self.require_backward_grad_sync:
+                self._arm(out)
         return out
 
     def _arm(self, out: Any) -> None:
@@ -157,7 +159,6 @@ class DistributedDataParallel(Module):
             expected = [p for p in bucket.params if used is None or leaf_edge(p)[0] in used]
             bucket.waits_for, bucket.request = {id(p) for p in expected}, None
         self.__dict__.update(_next=0, _armed=True, _begun=False, _used=used)
-        guard(self, True)
 
     def _check_roots(self, roots: Sequence[tuple[Edge, Any]]) -> None:
         """Refuse a pass from a loss of all ranks: the means of its gradients would be too small by their number."""
@@ -276,6 +277,7 @@ def _check(optimizer: LBFGS, loss: Any) -> None:
     """RuntimeError where the ranks would take different steps."""
     params = [p for options in optimizer.param_groups for p in options["params"]]
     same = {kind_of(p) == REPLICATED for p in params}
+    groups = [SUMMED[leaf] for p in params if (leaf := leaf_edge(p)[0]) in SUMMED]
     if len(same) > 1:
         said, do = "parameters of each rank's own beside replicated ones", "give each kind an optimiser"
     elif (kind_of(loss) == REPLICATED) is not (True in same):
@@ -288,7 +290,7 @@ def _check(optimizer: LBFGS, loss: Any) -> None:
                 "distributed.replicate(p) the parameters that are the same on every rank; for parts of one whole, use "
                 "an optimiser that goes element by element, such as Adam"
             )
-    elif (group := SUMMED.get(leaf_edge(params[0])[0])) is not None and _differs(group, float(loss)):
+    elif groups and _differs(groups[0], float(loss)):
         said = "losses that differ among the ranks, for parameters that DistributedDataParallel keeps the same"
         do = "return their mean: all_reduce(loss.detach(), op=ReduceOp.AVG)"
     else:

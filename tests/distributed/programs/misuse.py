@@ -34,6 +34,10 @@ for loss in (lambda: all_reduce(local(model), op=dist.ReduceOp.AVG), lambda: all
     with pytest.raises(RuntimeError, match="a loss of all ranks, through DistributedDataParallel"):
         loss().backward()
     assert all(p.grad is None for p in model.parameters())
+with model.no_sync(), pytest.raises(RuntimeError, match="a loss of all ranks, through DistributedDataParallel"):
+    all_reduce(local(model)).backward()
+with pytest.raises(RuntimeError, match="a loss of all ranks, through DistributedDataParallel"):
+    pullback.autograd.grad(all_reduce(local(model)), [*model.parameters()])
 local(model).backward()  # the next pass is right
 whole = network()
 ((whole(X) - Y) ** 2).mean().backward()
