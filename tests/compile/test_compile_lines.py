@@ -459,7 +459,7 @@ def test_a_tracer_of_the_users_is_back_after_the_line_was_sought() -> None:
 
 # -- are these all? ----------------------------------------------------------------------------------------------------
 
-MAKERS = {"refused", "LateError", "of_iterator", "of_another_kind", "_of_grad", "_of_text", "_of_memory"}
+MAKERS = {"refused", "_error", "LateError", "of_iterator", "of_another_kind", "_of_grad", "_of_text", "_of_memory"}
 ELSEWHERE = {
     ("closure.py", "visit"): "test_compile_reads.py: a method that closes over an iterator",
     ("closure.py", "_takes_from"): "below: a default of a method",
@@ -479,7 +479,7 @@ def raised_in(path: Path) -> set[tuple[str, str]]:
     for fn in ast.walk(ast.parse(path.read_text("utf-8"))):
         for node in ast.walk(fn) if isinstance(fn, ast.FunctionDef) else ():
             call = node.exc if isinstance(node, ast.Raise) else None
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in MAKERS:
+            if isinstance(call, ast.Call) and ast.unparse(call.func).removeprefix("self.") in MAKERS:
                 found.add((path.name, fn.name))
     return found
 

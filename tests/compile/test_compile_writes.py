@@ -1,5 +1,7 @@
-"""A tensor that a compiled function makes, reads, writes to, and reads again: each read has the values of its time, and
-backward refuses what eager mode refuses."""
+"""A tensor that a compiled function makes, reads, writes to, and reads again.
+
+Each read has the values of its time. A backward pass that eager mode refuses is refused here, too.
+"""
 
 from __future__ import annotations
 

@@ -206,9 +206,16 @@ WITH_A_MASK: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("requires_grad", [False, True])
 def test_a_masked_array_is_refused_on_either_side(call: Callable[[Any, Any], Any], requires_grad: bool) -> None:
     t = pullback.tensor([0.5, 1.5, 2.5], dtype=pullback.float64, requires_grad=requires_grad)
-    for a, b in ((t, MASKED), (MASKED, t), (MASKED, t[0])):
+    for a, b in ((t, MASKED), *((MASKED, other) for other in (t, t[0]) if requires_grad)):
         with pytest.raises(TypeError, match="a Tensor has no mask"):
             call(a, b)
+
+
+def test_without_a_gradient_a_tensor_is_what_a_masked_array_takes_for_an_array() -> None:
+    t = pullback.tensor([0.5, 1.5, 2.5], dtype=pullback.float64)
+    for found in (MASKED - t, np.ma.array(t, mask=MASKED.mask) * 1.0, np.ma.masked_where(MASKED.mask, t)):
+        assert found.mask.tolist() == [False, False, True]
+    assert (np.ma.is_masked(t), (MASKED - t).compressed().tolist()) == (False, [0.5, 0.5])
 
 
 def test_a_masked_array_is_not_converted_or_written() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..autograd.saved import changed, watch
-from ..table.calls import as_view
+from ..table.calls import as_view, shares
 from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats
 from ..tensor.memory import LevelPayload, check_fit, innermost, same_memory
@@ -400,7 +400,7 @@ def _of_batch(op: Op, batch: Any, given: tuple[Any, ...]) -> Tensor:
     places = len(op.params) - len(op.keyword_only)
     whole = rule.of_whole(op, given[0]._data.stacked, full[1:places]) if isinstance(rule, by) else None
     found: Tensor = wrap(batch.run(op, given, {})) if whole is None else batch.lift(whole)
-    if op.view and (found._data.inside._view is not None or same_memory(found._data, given[0]._data)):
+    if op.view and shares(found._data, given[0]._data):
         as_view(found, op, full, known=True)
     return found
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..autograd.engine import fit
-from ..table.calls import as_view, binary
+from ..table.calls import as_view
 from ..table.nodes import beside, conjugated
 from ..table.op import needs
 from ..tensor.arrays import in_order, writable
@@ -151,19 +151,8 @@ def replaced(op: Op, primals: Any, kwargs: Any, by: dict[int, Any]) -> Tensor:
     return found
 
 
-_NUMBERS = (int, float)
-
-
-@functools.cache
-def _turned(op: Op) -> Callable[..., Any]:
-    """The operation of two operands, with the second first."""
-    return binary(op, reflected=True)
-
-
 def tied(op: Op, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """The result of an operation, known as a view if it lies in the memory of its first argument."""
-    if op.elementwise and type(args[0]) in _NUMBERS and len(args) == 2 and isinstance(args[1], Tensor):
-        return _turned(op)(args[1], args[0])  # as ``2 * t`` calls it: quicker
     out = op.unchecked(*args, **kwargs)
     if op.view and isinstance(out, Tensor) and out._view is None and out is not args[0]:
         source = args[0]

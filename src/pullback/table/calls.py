@@ -277,12 +277,12 @@ def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             return record_tuple(op, mask, full, result)
         return _like_tuple(result, [wrap(part) for part in result])
     out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
-    if op.view and inner(full[0], level) and _shares(out._data, full[0]._data):
+    if op.view and inner(full[0], level) and shares(out._data, full[0]._data):
         as_view(out, op, full, known=True)
     return out
 
 
-def _shares(view: LevelPayload, source: Any) -> bool:
+def shares(view: LevelPayload, source: Any) -> bool:
     """Whether a result lies in the memory of an argument of the same level: often that is known of those inside."""
     inside = view.inside
     known = inside is not None and inside._view is not None and inside._view.parent is source.inside

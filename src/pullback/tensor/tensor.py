@@ -501,7 +501,7 @@ class Tensor(Methods):
     @property
     def _mask(self) -> Any:
         """What NumPy's masked arrays ask an operand for, after they have read the values behind its back."""
-        raise errors.no_mask()
+        raise errors.no_mask() if _is_recorded(self) else AttributeError("a Tensor has no mask")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())

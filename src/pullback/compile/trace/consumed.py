@@ -18,55 +18,55 @@ from .holders import contents, is_a
 METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 
 
-class Consumed:
-    """Stands for an iterator from outside while a function is traced: what it gives depends on who asked before."""
+class _StandIn:
+    """Stands for something from outside while a function is traced. It has a label, and refuses to be used."""
 
     def __init__(self, label: str) -> None:
         self._label = label
 
-    def _refuse(self, *args: Any) -> Any:
-        raise of_iterator(self._label)
-
-    __iter__ = __next__ = __len__ = __getitem__ = __call__ = __enter__ = _refuse
-
-    def __getattr__(self, name: str) -> Any:
-        raise of_iterator(self._label)
-
-
-class Unseen:
-    """Stands for a function of a module in C that is not known, or a pointer, while a function is traced."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
+    def _error(self) -> TraceError:
+        raise NotImplementedError
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise refused(
+        raise self._error()
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._error()
+
+
+class Consumed(_StandIn):
+    """Stands for an iterator: what it gives depends on who asked before."""
+
+    def _error(self) -> TraceError:
+        return of_iterator(self._label)
+
+    __iter__ = __next__ = __len__ = __getitem__ = __call__ = __enter__ = _StandIn._refuse
+
+
+class Unseen(_StandIn):
+    """Stands for a function of a module in C that is not known, or a pointer."""
+
+    def _error(self) -> TraceError:
+        return refused(
             f"{self._label or 'a function in C'} is used, a function in C or a pointer: what it gives depends on "
             "something that is not known",
             "use it in the forward of a Function, which a program calls as it is; or outside, and pass what it gives",
         )
 
-    __call__ = __getitem__ = __setitem__ = __bool__ = _refuse
-
-    def __getattr__(self, name: str) -> Any:
-        return self._refuse()
+    __call__ = __getitem__ = __setitem__ = __bool__ = _StandIn._refuse
 
 
-class Kept:
-    """Stands for a function that keeps what it gave, made of tensors (functools.cache), while a function is traced."""
+class Kept(_StandIn):
+    """Stands for a function that keeps what it gave, made of tensors (functools.cache)."""
 
-    def __init__(self, label: str) -> None:
-        self._label = label
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise refused(
+    def _error(self) -> TraceError:
+        return refused(
             f"{self._label}() keeps what it gave (functools.cache) and is made of tensors: what is traced would be "
             "kept as well",
             "call it outside, and pass what it gives",
         )
 
-    def __getattr__(self, name: str) -> Any:
-        return self()
+    __call__ = _StandIn._refuse
 
 
 def of_iterator(label: str, place: Place | None = None) -> TraceError:

@@ -288,25 +288,25 @@ _NEW = {_make.__name__: _new(_make) for _make in (zeros, ones, empty, full, empt
 METHODS.update({f"new_{_name}": _call for _name, _call in _NEW.items()})
 
 
-def _in_numpy(alike: Callable[..., Any], of_shape: Callable[..., Any], a: Any, *given: Any, **named: Any) -> Any:
-    """NumPy's function: ``f(a, dtype, order, subok, shape)``, of another shape if one is given."""
-    names = ("dtype", "order", "subok", "shape", "device")
-    values = 1 if alike is full_like else 0
-    if values and "fill_value" in named:
-        given = (named.pop("fill_value"), *given)
-    named = {**dict(zip(names, given[values:], strict=False)), **named}
-    if unknown := [name for name in named if name not in names]:
-        raise TypeError(f"numpy.{alike.__name__}() got an unexpected keyword argument {unknown[0]!r}")
-    dtype, shape = named.get("dtype"), named.get("shape")
+def _in_numpy(alike: Callable[..., Any], a: Any, *value: Any, dtype: Any, shape: Any) -> Any:
+    """NumPy's function: of another shape, if one is given."""
     if shape is None:
-        return alike(a, *given[:values], dtype=dtype)
-    return of_shape(a, (shape,) if isinstance(shape, int) else shape, *given[:values], dtype=dtype)
+        return alike(a, *value, dtype=dtype)
+    new = _NEW[alike.__name__.removesuffix("_like")]
+    return new(a, (shape,) if isinstance(shape, int) else shape, *value, dtype=dtype)
 
 
-for _function, _alike in ((np.zeros_like, zeros_like), (np.ones_like, ones_like), (np.full_like, full_like)):
-    NUMPY[_function] = functools.partial(_in_numpy, _alike, _NEW[_alike.__name__.removesuffix("_like")])
-NUMPY[np.empty_like] = lambda prototype, *given, **named: _in_numpy(
-    empty_like, _NEW["empty"], prototype, *given, **named
+NUMPY[np.zeros_like] = lambda a, dtype=None, order="K", subok=True, shape=None, device=None: _in_numpy(
+    zeros_like, a, dtype=dtype, shape=shape
+)
+NUMPY[np.ones_like] = lambda a, dtype=None, order="K", subok=True, shape=None, device=None: _in_numpy(
+    ones_like, a, dtype=dtype, shape=shape
+)
+NUMPY[np.empty_like] = lambda prototype, dtype=None, order="K", subok=True, shape=None, device=None: _in_numpy(
+    empty_like, prototype, dtype=dtype, shape=shape
+)
+NUMPY[np.full_like] = lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, device=None: _in_numpy(
+    full_like, a, fill_value, dtype=dtype, shape=shape
 )
 
 
