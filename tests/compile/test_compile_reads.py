@@ -28,6 +28,7 @@ import queue
 import random
 import re
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -833,6 +834,20 @@ def test_a_change_of_what_was_read_is_seen(case: Any, backend: str) -> None:
     assert fast(x).tolist() == fn(x).tolist()
     assert fn(x).tolist() != before
     assert fast(x).tolist() == fn(x).tolist()
+
+
+def test_installed_packages_are_not_looked_into_where_any_module_may_be_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One of their names can lead to all objects of a process; here it leads to one that would be refused."""
+    installed, own = types.ModuleType("an_installed_package"), _new_module()
+    installed.__file__ = str(Path(sysconfig.get_path("purelib")) / "an_installed_package.py")
+    exec(compile("def scale(words=iter('abc')): return next(words)", installed.__file__, "exec"), vars(installed))
+    monkeypatch.setitem(sys.modules, "an_installed_package", installed)
+    fast = pullback.compile(lambda x, name: x * sys.modules[name].scale, backend="numpy")
+    assert fast(ones(), "another_of_a_test").tolist() == [2.0] * len(ones())
+    own.scale = 7.0  # type: ignore[attr-defined]
+    assert fast(ones(), "another_of_a_test").tolist() == [7.0] * len(ones())
 
 
 @pytest.mark.parametrize("case", READS, ids=lambda case: case.__name__)

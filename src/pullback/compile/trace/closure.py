@@ -31,7 +31,7 @@ import numpy as np
 
 from ...diagnose.places import Place
 from ...tensor.tensor import Tensor
-from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
+from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_installed, is_library, is_private, is_users, names_in
 from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
 from .holders import (
     CONTAINERS,
@@ -371,13 +371,16 @@ class Environment:
                         self._fixed.append((value, f"{label}.{name}"))
 
     def _in_any_module(self, label: str) -> None:
-        """Guard what the code seen so far names in loaded modules: any of them may be asked for."""
+        """Guard what the code seen so far names in loaded modules: any of them may be asked for.
+
+        What an installed package has is not looked into: one name of it can lead to all objects of a process.
+        """
         self.guards.add(sys.modules)
         names = {name for code in self.codes for name in names_in(code)}
         for place, module in [*sys.modules.items()]:
             for name in names & vars(module).keys() if is_a(module, types.ModuleType) else ():
                 self._guard_name(vars(module), name)
-                if not is_a(vars(module)[name], types.ModuleType):
+                if not is_a(vars(module)[name], types.ModuleType) and not is_installed(module):
                     self._fixed.append((vars(module)[name], f"{label}[{place!r}].{name}"))
 
     def _guard_absent(self, space: dict[str, Any], names: list[str] | None) -> None:
