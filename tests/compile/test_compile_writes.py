@@ -161,3 +161,34 @@ def test_results_that_were_written_to_are_made_anew_in_each_call(backend: str) -
     first.mul_(10)
     assert fast(pullback.ones(3))[1].tolist() == [1, 1, 1]
     assert first.tolist() == [10, 10, 10]
+
+
+def _writes_and_draws(p: Tensor) -> Tensor:
+    return p.mul_(2) * p * pullback.rand(3)
+
+
+def test_a_function_that_is_not_traced_leaves_its_arguments_as_they_were() -> None:
+    x = pullback.ones(3, requires_grad=True) * 1
+    with pytest.raises(RuntimeError, match="an argument that requires grad is written to in place"):
+        pullback.compile(_writes_and_draws)(x)
+    assert x.tolist() == [1.0] * 3
+    assert x.grad_fn is not None
+    assert x.grad_fn.name() == "MulBackward0"
+    assert x.grad_fn.next_functions[0][0].name() == "AccumulateGrad"
+
+
+def test_a_function_that_runs_as_it_is_written_runs_once() -> None:
+    fast = pullback.compile(_writes_and_draws, fallback=True)
+    leaf = pullback.ones(3, requires_grad=True)
+    for told in (True, False):
+        pullback.manual_seed(1)
+        expected = _writes_and_draws(leaf * 1)
+        pullback.manual_seed(1)
+        if told:
+            with pytest.warns(UserWarning, match="runs as it is written"):
+                found = fast(leaf * 1)
+        else:
+            found = fast(leaf * 1)
+        assert found.tolist() == expected.tolist()
+        grads = [pullback.autograd.grad(y.sum(), leaf)[0].tolist() for y in (found, expected)]
+        assert grads[0] == grads[1]

@@ -76,7 +76,7 @@ LINES_PER_ROOM = {
     "interpreters": 2920,
     "func": 2510,
     "diagnose": 2320,
-    "compile": 5450,
+    "compile": 5480,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,

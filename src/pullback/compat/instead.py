@@ -11,7 +11,7 @@ INSTEAD = {
     "eig": "use linalg.eig(A), whose results are complex, or linalg.eigh(A) of a symmetric matrix",
     "export": "keep the parameters with save(module.state_dict(), file)",
     "fx": "look at the graph of a result with inspect.graph(), or compile() the function",
-    "hub": "define the module, and give load_state_dict() its parameters as arrays",
+    "hub": "define the module, and give load_state_dict() its parameters, as from_numpy(array) of each",
     "jit": "leave script() and trace() out, functions run as they are written; compile() fuses them",
     "lstsq": "use linalg.lstsq(A, B), with A first",
     "matrix_rank": "use linalg.matrix_rank(A)",

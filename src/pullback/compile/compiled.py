@@ -7,7 +7,7 @@ import inspect
 import types
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..autograd.context import FunctionNode
 from ..diagnose.places import formatted, is_ours
 from ..diagnose.watch import Watch, is_computing, without_collector
 from ..interpreters.traced import TraceError
+from ..ops.make.random import fork_rng
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
 from ..tensor.modes import thread
@@ -111,18 +112,19 @@ class Compiled:
             if _still_good(entry, tensors, seen):
                 break
         else:
-            entry = self._entry(whole, args, kwargs, tensors, recorded)
-            if entry is None:
-                return self.traced_function(*args, **kwargs)
+            found = self._entry(whole, args, kwargs, tensors, recorded)
+            if not isinstance(found, Entry):
+                return self.traced_function(*args, **kwargs) if found is None else found.result
+            entry = found
         try:
             return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
         except OutgrownError as error:
             self._entries[whole] = [e for e in self._entries.get(whole, ()) if e is not entry]
             self._note_outgrown(error)
-            entry = self._entry(whole, args, kwargs, tensors, recorded)
-        if entry is None:
-            return self.traced_function(*args, **kwargs)
-        return self._run(entry, args, kwargs, [*tensors, *entry.tensors])
+            found = self._entry(whole, args, kwargs, tensors, recorded)
+        if not isinstance(found, Entry):
+            return self.traced_function(*args, **kwargs) if found is None else found.result
+        return self._run(found, args, kwargs, [*tensors, *entry.tensors])
 
     def entry_of(self, *args: Tensor, traces: bool = True) -> Entry | None:
         """What a call with these tensors runs; None if it runs the function as it is written.
@@ -140,7 +142,8 @@ class Compiled:
         for entry in self._entries.get(whole, ()):
             if entry is None or _still_good(entry, tensors, seen):
                 return entry
-        return self._entry(whole, args, {}, tensors, recorded) if traces else None
+        found = self._entry(whole, args, {}, tensors, recorded) if traces else None
+        return found if isinstance(found, Entry) else None
 
     def _method(self, ctx: FunctionNode, args: Any, kwargs: Any) -> Any:
         """The call of a method of a Function, whose first argument is its context."""
@@ -218,8 +221,8 @@ class Compiled:
 
     # Making entries ---------------------------------------------------------------------------------------------------
 
-    def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | None:
-        """Trace the function. None if the original must run."""
+    def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | _Ran | None:
+        """Trace the function. None if the original must run, or what it gave if it has."""
         others = [v for v in leaves((args, kwargs)) if not is_a(v, Tensor)]
         environment = Environment([self.traced_function, *others])
         place = {id(t): i for i, t in enumerate(tensors)}
@@ -238,6 +241,7 @@ class Compiled:
                 return _called(self, environment, positional, named, replace, read)
 
         entry: Entry | None
+        ran: _Ran | None = None
         try:
             with announced(_name(self.traced_function)):
                 entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
@@ -249,7 +253,7 @@ class Compiled:
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
-                self.traced_function(*args, **kwargs)  # the function's own error is raised, as without compile
+                ran = self._run_once([*tensors, *outside], args, kwargs)
                 problem = _not_traced(error.__cause__)
             if not self._fallback:
                 raise problem from error.__cause__
@@ -264,7 +268,23 @@ class Compiled:
         del self._entries[key][8:]
         while len(self._entries) > _MOST:
             self._entries.pop(next(iter(self._entries)), None)
-        return entry
+        return entry if ran is None else ran
+
+    def _run_once(self, reached: list[Tensor], args: Any, kwargs: Any) -> _Ran:
+        """Run a function that fails while it is traced; its own error is raised, as without compile.
+
+        Where that does not count as the call, nothing is changed: what was written to is put back.
+        """
+        before = (
+            [] if self._fallback else [(t, t._version, np.copy(t._data), t._edge, t._requires_grad) for t in reached]
+        )
+        with fork_rng(enabled=not self._fallback):
+            ran = _Ran(self.traced_function(*args, **kwargs))
+        for t, version, values, edge, requires_grad in before:
+            if t._version != version and t._data.shape == values.shape:
+                t._data[...] = values
+                t._edge, t._requires_grad = edge, requires_grad
+        return ran
 
     def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
         for (i, _), line in zip(entry.traced.written, entry.traced.lines, strict=True):
@@ -298,6 +318,12 @@ class Compiled:
         """The plan for each signature so far: loops, calls, saved values, and recomputed values."""
         found = [e for entries in self._entries.values() for e in entries if e is not None]
         return explained(_name(self.traced_function), found)
+
+
+class _Ran(NamedTuple):
+    """What a function gave that ran as it is written."""
+
+    result: Any
 
 
 class _NotPlain(Exception):  # noqa: N818 - it only says that the original function must run
@@ -434,6 +460,12 @@ def _not_traced(error: BaseException | None) -> TraceError:
             code = trace.tb_frame.f_code
             place = formatted([(code.co_filename, trace.tb_lineno, code.co_name)])
         trace = trace.tb_next
+    if "requires grad is being used in an in-place operation" in str(error):  # in a trace, all arguments are leaves
+        return TraceError(
+            f"compile: an argument that requires grad is written to in place\n{place}"
+            "  What to do: write to a clone() of it, or use the operation without the underscore; or let such a "
+            "function run as it is written, with fallback=True."
+        )
     return TraceError(
         f"compile: the function runs, but not while it is traced: {type(error).__name__}: {error}\n{place}"
         "  What to do: leave what raises this out of the compiled function; or let it run as it is written, with "

@@ -201,7 +201,7 @@ class Watching(Level):
         if not self.mutable and result.changed():
             raise RuntimeError(
                 f"A result of {op.name}() that is kept by selective checkpointing has been mutated.\n"
-                "  What to do: use the operation without the underscore, or allow_cache_entry_mutation=True."
+                "  What to do: use the operation without the underscore."
             )
         return result.recorded(op, op.padded(args, kwargs))
 
@@ -236,7 +236,8 @@ def create_selective_checkpoint_contexts(
             the result; or a list of the operations whose results are kept. An operation is named by its function, e.g.
             `pullback.matmul`, also if it was written as an operator or a method. `ctx` is a
             `SelectiveCheckpointContext`.
-        allow_cache_entry_mutation: do not raise if a kept result was written to.
+        allow_cache_entry_mutation: do not raise if a kept result was written to. The part then runs again from the
+            values after the write, as in PyTorch: the gradient is wrong unless the write makes no difference.
 
     Of a composite operation, such as `matmul`, the results of all operations in it are kept. Operations that depend
     on no argument of the part, and those that join tensors, are always recomputed. Results inside the part take no

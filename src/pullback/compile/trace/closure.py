@@ -31,7 +31,7 @@ import numpy as np
 
 from ...diagnose.places import Place
 from ...tensor.tensor import Tensor
-from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_installed, is_library, is_private, is_users, names_in
+from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
 from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
 from .holders import (
     CONTAINERS,
@@ -44,6 +44,7 @@ from .holders import (
     content,
     contents,
     is_a,
+    is_installed,
     is_logger,
     is_object,
     module_of,

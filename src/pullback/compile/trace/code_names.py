@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dis
-import os
 import re
 import sys
-import sysconfig
 import types
 from collections.abc import Iterator
 from threading import Event, local
@@ -78,14 +76,6 @@ def is_library(module: Any) -> bool:
     """Whether a module belongs to this library, or to what it computes with."""
     return str(module).partition(".")[0] in ("pullback", "numpy", "scipy", "builtins")
 
-
-def is_installed(module: types.ModuleType) -> bool:
-    """Whether a module is one of Python's, or of a package that was installed."""
-    file = str(vars(module).get("__file__") or "")
-    return is_library(module.__name__) or file.startswith(_INSTALLED) or module.__name__ in sys.builtin_module_names
-
-
-_INSTALLED = tuple({os.path.join(sysconfig.get_path(name), "") for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 _NOT_READ = (
     *("logging", "threading", "_thread"),

@@ -10,8 +10,10 @@ import abc
 import collections
 import contextvars
 import functools
+import os
 import pickle
 import sys
+import sysconfig
 import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +46,17 @@ def module_of(value: Any) -> str:
     """The module of a class, or of the class of an object."""
     kind = value if issubclass(type(value), type) else type(value)
     return str(kind.__module__)
+
+
+_HOMES = ("stdlib", "platstdlib", "purelib", "platlib")
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+_INSTALLED = tuple(os.path.join(home, "") for home in (_OURS, *map(sysconfig.get_path, _HOMES)))
+
+
+def is_installed(module: types.ModuleType) -> bool:
+    """Whether a module is one of Python's, or of a package that was installed."""
+    file = str(vars(module).get("__file__") or "")
+    return file.startswith(_INSTALLED) or module.__name__ in sys.builtin_module_names
 
 
 def is_logger(value: Any) -> bool:
