@@ -185,9 +185,19 @@ def twin(name: str) -> str:
     return name.removeprefix("zh/") if name.startswith("zh/") else f"zh/{name}"
 
 
+def unescaped(markdown: str) -> str:
+    r"""The rows of tables for this site, which shows the backslash before a bar in code; GitHub needs it.
+
+    >>> print(unescaped(r"| `a \| b` | a \| b |"))
+    | `a | b` | a \| b |
+    """
+    rows = re.compile(r"^\|.*\|$", re.MULTILINE)
+    return rows.sub(lambda row: re.sub(r"`[^`]*`", lambda code: code[0].replace(r"\|", "|"), row[0]), markdown)
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """A page leads to its twin in the other language, from below its title; wide tables have the whole width."""
-    name = page.file.src_uri
+    name, markdown = page.file.src_uri, unescaped(markdown)
     if name.startswith("operations/"):
         page.meta["hide"] = ["toc"]  # it has no entries, and the table is wide
     if files.get_file_from_path(twin(name)) is None:

@@ -99,6 +99,12 @@ def _rows(page: str) -> list[list[str]]:
     return [row for number, row in enumerate(rows) if number not in heads and number - 1 not in heads]
 
 
+def test_a_bar_in_a_tables_code_is_shown_without_its_backslash() -> None:
+    hooks = _hooks()
+    page = "`a \\| b`\n\n| `a \\| b` | c \\| d |\n"
+    assert hooks.unescaped(page) == "`a \\| b`\n\n| `a | b` | c \\| d |\n"
+
+
 # -- the two editions of the tutorial ----------------------------------------------------------------------------------
 
 
