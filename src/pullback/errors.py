@@ -450,7 +450,17 @@ _WRITTEN = (
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), and t for numpy.asarray(t): NumPy's functions take Tensors"
 )
-_OF_NUMBERS = "write numpy.sin(t) for math.sin(t), and leave out float()"
+_OF_NUMBERS = (
+    "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"
+)
+_OF_NUMPY = {
+    "RClass": "write numpy.concatenate([numpy.atleast_1d(a), b]) for numpy.r_[a, b]",
+    "CClass": "write numpy.column_stack([a, b]) for numpy.c_[a, b]",
+    "diag": "write numpy.diag(numpy.stack([a, b])) for numpy.diag([a, b])",
+    "full": "write t * numpy.ones(n) for numpy.full(n, t)",
+    "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
+}
+"""What to do instead of a function of NumPy that is written in Python, by its name or its class."""
 _TABLES = "pandas", "xarray"
 _WRITES = dis.opmap["STORE_SUBSCR"]
 
@@ -467,7 +477,18 @@ def keeping_gradient(number: bool = False) -> str:
     if home in _TABLES:
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] == _WRITES
-    return _DO.format(_WRITTEN if writes else _OF_NUMBERS if number else _JOINED)
+    said = _WRITTEN if writes else _OF_NUMBERS if number else _JOINED
+    return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), said))
+
+
+def _of_numpy(user: list[FrameType]) -> Iterator[str]:
+    """The names of NumPy's functions, and the classes of its objects, that the user's code called."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame not in user:
+        if _package(frame) == "numpy":
+            yield frame.f_code.co_name
+            yield type(frame.f_locals.get("self")).__name__
+        frame = frame.f_back
 
 
 _TOLD_PLACES: set[tuple[str, int] | None] = set()

@@ -20,9 +20,12 @@ GAP = "\0"
 CODE = re.compile(r"\w\(|\w=|`|@\w|\w\.[a-z_]\w*\b|\w\[")
 # Code that is to be left out, or replaced: "without out=", "for numpy.array([a, b])", "leave script() and trace() out".
 _ARGUMENTS = r"\([^()]*(?:\([^()]*\))?[^()]*\)"
-_AWAY = re.compile(rf"\b(?:for|without|instead of|leave(?: out)?|not) [\w.]+(?:=\w*|{_ARGUMENTS})(?: and [\w.]+\(\))?")
+_AWAY = re.compile(
+    rf"\b(?:for|without|instead of|leave(?: out)?|not) [\w.]+(?:=\w*|{_ARGUMENTS})"
+    rf"(?: (?:and|or) [\w.]+{_ARGUMENTS})?"
+)
 NAMES = frozenset({"do", "todo", "_WRITTEN", "_JOINED", "_OF_NUMBERS", "_DO"})
-TABLES = frozenset({"INSTEAD", "_INSTEAD", "_WRITE", "_WITHOUT"})
+TABLES = frozenset({"INSTEAD", "_INSTEAD", "_OF_NUMPY", "_WRITE", "_WITHOUT"})
 
 
 def texts(node: ast.expr) -> list[str]:

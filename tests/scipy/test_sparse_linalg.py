@@ -572,3 +572,44 @@ def test_expm_multiply_in_a_compiled_function() -> None:
         pullback.autograd.grad(compiled(v, b), [v, b]), pullback.autograd.grad(f(v, b), [v, b]), strict=True
     ):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+
+
+# Indices and formats --------------------------------------------------------------------------------------------------
+
+CHOSEN = [
+    np.s_[1:3], np.s_[:, 2:], np.s_[::2, 1::2], np.s_[2:2], np.s_[...], np.s_[1], np.s_[:, 3], np.s_[1, 2], np.s_[0, 0],
+    np.s_[-1, -1], np.s_[[2, 0]], np.s_[:, [4, 1]], np.s_[[0, 2, 2], [1, 4, 4]], np.s_[np.ix_([0, 3], [2, 1, 2])],
+    np.s_[np.array([True, False, True, False])], np.s_[np.arange(20).reshape(4, 5) % 3 == 0],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("index", CHOSEN, ids=repr)
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
+def test_an_index_chooses_what_scipys_does(index: Any, format: str) -> None:
+    rng = np.random.default_rng(1)
+    dense = rng.normal(size=(4, 5)) * (rng.random((4, 5)) > 0.4)
+    expected = scipy.sparse.csr_array(dense)[index]
+    whole = pullback.tensor(dense, requires_grad=True)
+    matrix = getattr(pullback.scipy.sparse, f"{format}_array")(whole)
+    found = matrix[index]
+    assert getattr(found, "format", format) == format
+    as_dense = found if isinstance(found, pullback.Tensor) else found.toarray()
+    np.testing.assert_array_equal(
+        as_dense.detach().numpy(), expected.toarray() if scipy.sparse.issparse(expected) else expected
+    )
+    if as_dense.numel():
+        slope = pullback.autograd.grad((as_dense**2).sum(), whole)[0]
+        plain = pullback.tensor(dense, requires_grad=True)
+        part = plain[index] if not isinstance(index, list) else plain[pullback.tensor(index)]
+        if part.shape == as_dense.shape:  # NumPy's pairs of lists are torch's
+            np.testing.assert_allclose(slope.numpy(), pullback.autograd.grad((part**2).sum(), plain)[0].numpy())
+
+
+def test_formats_are_converted_with_their_gradients() -> None:
+    for format in ("csc", "coo", "csr"):
+        data = pullback.tensor([3.0, 4.0, 5.0], requires_grad=True)
+        matrix = pullback.scipy.sparse.csr_array((data, [2, 0, 2], [0, 1, 3]), shape=(2, 3))
+        turned = getattr(matrix, f"to{format}")()
+        assert turned.format == format
+        assert turned.toarray().tolist() == matrix.toarray().tolist()
+        assert pullback.autograd.grad((turned @ pullback.ones(3)).sum(), data)[0].tolist() == [1.0, 1.0, 1.0]

@@ -36,7 +36,8 @@ def test_outside_of_transforms_it_warns_once_in_the_users_line() -> None:
     assert run.stdout == (
         "UserWarning <string> 9 Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
         "behavior.\nConsider using tensor.detach() first.\n"
-        "  What to do: write numpy.sin(t) for math.sin(t), and leave out float().\n"
+        "  What to do: write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), "
+        "and leave out float().\n"
         "  For the values alone, use tensor.detach().numpy().\n"
     )
 

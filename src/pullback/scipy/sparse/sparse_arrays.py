@@ -32,9 +32,17 @@ class SparseArray:
     """A sparse matrix with the values `data`, a Tensor, at the places of a sorted pattern.
 
     `csr_array`, `csc_array`, `coo_array`, `diags_array` and `eye_array` make it. It has SciPy's attributes ``shape``,
-    ``dtype``, ``nnz``, ``ndim``, ``T``, ``conj()``, ``diagonal()``, ``toarray()``, sums and differences, products with
-    numbers, vectors and dense matrices; and ``to_tensor()``, which makes a sparse tensor of this library. ``data`` are
-    the values row by row, with duplicates summed, whatever the format.
+    ``dtype``, ``nnz``, ``ndim``, ``T``, ``conj()``, ``diagonal()``, ``toarray()``, ``tocsr()``, ``tocsc()``,
+    ``tocoo()``, sums and differences, products with numbers, vectors and dense matrices; and ``to_tensor()``, which
+    makes a sparse tensor of this library. An index chooses as SciPy's; what has one axis is a dense Tensor. ``data``
+    are the values row by row, with duplicates summed, whatever the format.
+
+    >>> import numpy as np, pullback
+    >>> from pullback.scipy.sparse import csr_array
+    >>> a = csr_array(pullback.tensor([[1.0, 0.0, 2.0], [0.0, 3.0, 4.0]]))
+    >>> a[:, 1:].toarray(), a[1], a[0, 2]
+    (tensor([[0., 2.],
+            [3., 4.]]), tensor([0., 3., 4.]), tensor(2.))
     """
 
     __slots__ = ("data", "format", "pattern")
@@ -88,6 +96,28 @@ class SparseArray:
         return on(add_up, self.data, tuple(self.pattern.indices), self.shape)
 
     todense = to_dense = toarray
+
+    def tocsr(self, copy: bool = False) -> SparseArray:
+        """The same matrix, called one by rows. copy: accepted as SciPy does."""
+        return SparseArray(self.data, self.pattern, "csr")
+
+    def tocsc(self, copy: bool = False) -> SparseArray:
+        """The same matrix, called one by columns."""
+        return SparseArray(self.data, self.pattern, "csc")
+
+    def tocoo(self, copy: bool = False) -> SparseArray:
+        """The same matrix, called one in coordinates."""
+        return SparseArray(self.data, self.pattern, "coo")
+
+    def __getitem__(self, index: Any) -> Any:
+        """What SciPy's index chooses: a sparse matrix where two axes are left, else a dense Tensor."""
+        numbers = scipy.sparse.csr_array((np.arange(self.nnz) + 1, tuple(self.pattern.indices)), self.shape)
+        found = numbers[index]  # which value is where; 0 where there is none
+        places = scipy.sparse.coo_array(found if scipy.sparse.issparse(found) else np.atleast_1d(found))
+        data = on(pick_at, self.data, (places.data - 1,))
+        if places.ndim == 1:
+            return reshape(on(add_up, data, tuple(places.coords), places.shape), np.shape(found))
+        return by_rows(data, Pattern(np.stack(places.coords).astype(np.int64), places.shape, False), self.format)
 
     def to_tensor(self) -> SparseTensor:
         """A sparse tensor of this library, in the layout of the format."""
