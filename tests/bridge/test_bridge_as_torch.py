@@ -108,6 +108,21 @@ def test_a_name_of_torch_that_is_not_here_says_so_and_what_to_do(tmp_path: Path)
     assert "What to do: use inspect.timeline" in found.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("of_nobody", "What to do: pip install of_nobody."),
+        ("torchofnobody.ops", "pip install torchofnobody; it is built on PyTorch: run the program without pullback.b"),
+    ],
+)
+def test_a_package_that_is_not_here_is_told_how_to_get(tmp_path: Path, name: str, said: str) -> None:
+    (tmp_path / "script.py").write_text(f"import torch\nimport {name}\n", "utf-8")
+    found = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path)
+    assert found.returncode == 1
+    assert said in found.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["script.py"]
+
+
 def test_after_torch_itself_it_is_refused_and_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("", encoding="utf-8")

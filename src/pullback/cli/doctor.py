@@ -138,7 +138,9 @@ def _compiler() -> Finding:
     text, _, do = str(error).partition("\n  What to do: ")
     nothing_wrong = isinstance(error, cache.NoCompilerError)
     do = do.rstrip(".") or "name another compiler in the environment variable CC"
-    return Finding("compiler", MISSING if nothing_wrong else FAULT, f"{text}; compiled functions run as NumPy", do)
+    return Finding(
+        "compiler", MISSING if nothing_wrong else FAULT, f"{text.rstrip('.')}; compiled functions run as NumPy", do
+    )
 
 
 def _cache() -> Finding:

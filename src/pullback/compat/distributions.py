@@ -16,8 +16,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'pullback.distributions' has no attribute {name!r}")
     raise ImportError(
         f"pullback has no distributions, and no {name}.\n"
-        "  What to do: draw with pullback.normal, rand, bernoulli or multinomial; compute log probabilities with "
-        "tensors, as -0.5 * ((x - mean) / std) ** 2 - std.log() of a normal distribution, so that they have gradients; "
-        "or take those of scipy.stats, which have none.",
+        "  What to do: take those of SciPy with derivatives, as pullback.scipy.stats.norm.logpdf(x, mean, std) and "
+        "norm.rvs(mean, std); or draw with pullback.normal, rand, bernoulli or multinomial, and compute log "
+        "probabilities with tensors, as -0.5 * ((x - mean) / std) ** 2 - std.log() of a normal distribution.",
         name="pullback.distributions",
     )

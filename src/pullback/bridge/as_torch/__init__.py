@@ -96,7 +96,11 @@ def _absent(below: str) -> str:
 
 
 def advise(error: ImportError) -> None:
-    """Add to the error of ``from torch import name`` what Python leaves out of it: what to do instead."""
+    """Add to the error of an import what Python leaves out of it: what to do instead, or how to get what is missing."""
+    root = (error.name or "").partition(".")[0]
+    if isinstance(error, ModuleNotFoundError) and root not in ("", _HOST, _PACKAGE):
+        on_host = f"; it is built on PyTorch: run the program without {__name__}" if root.startswith(_HOST) else ""
+        error.add_note(f"  What to do: pip install {root}{on_host}.")
     name = re.match(r"cannot import name '(\w+)'", str(error))
     if error.name == _PACKAGE and name is not None:
         error.add_note(_absent(name[1]))
