@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -45,7 +46,7 @@ class Batch:
         """Fork a process that runs the batch."""
         reading, writing = os.pipe()
         sys.stdout.flush()
-        self.pid = os.fork()
+        self.pid = _fork()
         if not self.pid:
             os.close(reading)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -105,9 +106,16 @@ class Batch:
             )
 
 
+def _fork() -> int:
+    """Fork. Libraries with threads, such as JAX where a test has loaded it, warn of that; no program here uses one."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
 def _survives(kind: str, seed: int, number: int) -> bool:
     """Whether a program can be run in pullback alone."""
-    pid = os.fork()
+    pid = _fork()
     if not pid:
         comparing.made(kind, seed, number)
         os._exit(0)
