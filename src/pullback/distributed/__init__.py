@@ -24,7 +24,7 @@ from .collectives import (
     send,
 )
 from .data_parallel import DistributedDataParallel
-from .meeting import barrier
+from .meeting import barrier, new_group
 from .messages import ReduceOp
 from .norms_over_ranks import clip_grad_norm_, dot, norm, vdot
 from .placements import placement
@@ -40,7 +40,6 @@ from .process_group import (
     init_process_group,
     is_initialized,
     is_mpi_available,
-    new_group,
 )
 from .sampling import DistributedSampler
 from .solvers_over_ranks import cg, gmres

@@ -26,7 +26,7 @@ from ..tensor.nested import leaves
 from ..tensor.tensor import Edge, Tensor, wrap
 from . import messages
 from .board import here
-from .meeting import compare, guard
+from .meeting import Refusals, compare, guard
 from .placements import REPLICATED, kind_of
 from .process_group import WORLD, Group, group_of
 
@@ -94,22 +94,10 @@ class DistributedDataParallel(Module):
         broadcast_buffers: bool = True,
     ) -> None:
         super().__init__()
-        if not isinstance(module, Module):
-            raise TypeError(
-                errors.message("DistributedDataParallel", expected="a Module", found=errors.describe(module))
-            )
-        params = [p for p in module.parameters() if p.requires_grad]
-        if not params:
-            raise RuntimeError(
-                "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
-                "gradient.\n  What to do: use the module itself."
-            )
         group = group_of(process_group)
+        with Refusals(group, "DistributedDataParallel"):
+            params = _trainable(module)
         held = [*module.parameters(), *module.buffers()]
-        if not all(isinstance(t._data, np.ndarray) for t in held):
-            raise RuntimeError(
-                errors.message("DistributedDataParallel", expected="parameters that hold arrays", found="placed ones")
-            )
         compare(group, "DistributedDataParallel", f"a module with {[(t.dtype, [*t.shape]) for t in held]}", False)
         self.module = module
         self.__dict__.update(
@@ -238,6 +226,22 @@ class DistributedDataParallel(Module):
         mine = np.array([self._uses(p) for p in params], np.uint8)
         found = messages.all_reduce(self.group, mine, "MAX", "DistributedDataParallel, unused parameters")
         return {id(p) for p, used in zip(params, found, strict=True) if used}
+
+
+def _trainable(module: Any) -> list[Tensor]:
+    if not isinstance(module, Module):
+        raise TypeError(errors.message("DistributedDataParallel", expected="a Module", found=errors.describe(module)))
+    params = [p for p in module.parameters() if p.requires_grad]
+    if not params:
+        raise RuntimeError(
+            "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "
+            "gradient.\n  What to do: use the module itself."
+        )
+    if not all(isinstance(t._data, np.ndarray) for t in (*module.parameters(), *module.buffers())):
+        raise RuntimeError(
+            errors.message("DistributedDataParallel", expected="parameters that hold arrays", found="placed ones")
+        )
+    return params
 
 
 def _in_buckets(params: Sequence[Tensor], most: float) -> list[_Bucket]:

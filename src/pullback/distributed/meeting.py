@@ -23,7 +23,17 @@ from ..autograd.engine import Together
 from ..autograd.node import reachable
 from ..tensor.tensor import Edge, wrap
 from .board import here
-from .process_group import ENDINGS, WORLD, DistBackendError, Group, group_of, same_everywhere
+from .process_group import (
+    ENDINGS,
+    NON_MEMBER,
+    WORLD,
+    DistBackendError,
+    Group,
+    group_of,
+    same_everywhere,
+    seconds_of,
+    the_world,
+)
 
 _TRACKED, _REFUSED = 1, 2
 """What a rank says of its call: it is tracked; its arguments are refused."""
@@ -88,6 +98,42 @@ def tell_refused(group: Group, what: str, error: Exception) -> None:
 def barrier(group: Group | None = None) -> None:
     """Wait until every rank of the group has come here."""
     compare(group_of(group), "barrier()", "barrier()", False)
+
+
+def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None) -> Any:
+    """A group of some ranks. Every process calls it, members or not, in the same order.
+
+    ranks: by default all; the same on every rank. Ranks that are no members get a value that no collective takes.
+    ValueError: a rank that does not exist, or stands twice.
+    """
+    world = the_world()
+    whole = world.groups[0]
+    with Refusals(whole, "new_group()"):
+        chosen, seconds = _members(world.size, ranks, backend), world.timeout if timeout is None else seconds_of(timeout)
+    compare(whole, "new_group()", f"new_group({chosen})", False)
+    if whole.comm is None:
+        return Group(world, None, chosen, seconds)
+    member = world.rank in chosen
+    comm = whole.comm.Split(0 if member else world.mpi.UNDEFINED, world.rank)
+    return Group(world, comm, chosen, seconds) if member else NON_MEMBER
+
+
+def _members(size: int, ranks: Any, backend: Any) -> list[int]:
+    if backend not in (None, "mpi"):
+        raise ValueError(errors.message("backend", expected="'mpi'", found=repr(backend), do="leave it away"))
+    chosen = list(range(size) if ranks is None else ranks)
+    if not all(isinstance(rank, (int, np.integer)) for rank in chosen):
+        raise TypeError(errors.message("new_group(): ranks", expected="ints", found=errors.describe(ranks)))
+    chosen = sorted(map(int, chosen))
+    if len({*chosen}) < len(chosen) or not chosen or chosen[0] < 0 or chosen[-1] >= size:
+        raise ValueError(
+            errors.message(
+                "new_group(): the new group's rank should be within the world_size set by init_process_group",
+                expected=f"different ranks from 0 to {size - 1}",
+                found=str(list(ranks or ())),
+            )
+        )
+    return chosen
 
 
 def gathered_objects(group: Group, mine: Any, what: str) -> list[Any]:

@@ -50,9 +50,9 @@ def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
     tensor(5., placement='replicated')
     >>> dist.destroy_process_group()
     """
-    _need_order("norm(): ord", ord)
     of = NAMES["linalg"]["vector_norm"]
     with Refusals(group_of(group), "norm()"):
+        _need_order("norm(): ord", ord)
         own = of(need_tensor("norm()", x), ord) if x.numel() else x.abs().sum()
     return of(NAMES[""]["stack"](move(AllGather(placed_on(own, group), "norm()"), own)), ord)
 

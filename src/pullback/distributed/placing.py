@@ -29,10 +29,10 @@ def replicate(x: Tensor, group: Group | None = None) -> Tensor:
     >>> dist.destroy_process_group()
     """
     found = group_of(group)
-    data = need_tensor("replicate()", x)._data
-    if placement(x) == REPLICATED:
+    if isinstance(x, Tensor) and placement(x) == REPLICATED:
         return x
     with Refusals(found, "replicate()"):
+        data = need_tensor("replicate()", x)._data
         if not isinstance(data, np.ndarray):
             raise TypeError(
                 errors.message("replicate()", expected="a tensor that holds an array", found=f"a {placement(x)} one")

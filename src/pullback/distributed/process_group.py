@@ -7,12 +7,14 @@ with a limit: a rank that waits longer says what it and the others wait for, and
 from __future__ import annotations
 
 import atexit
+import contextlib
+import faulthandler
 import io
 import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -235,7 +237,7 @@ NON_MEMBER: Any = object()
 """What `new_group` gives a rank that is no member."""
 
 
-def _seconds(timeout: Any) -> float:
+def seconds_of(timeout: Any) -> float:
     if timeout is None:
         return TIMEOUT
     found = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
@@ -252,7 +254,8 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
     """Begin: every process calls it once, before any collective.
 
     backend: "mpi", or None, which means the same. timeout: how long a rank waits in a collective before it says what
-    each rank waits for, and raises: seconds or a `datetime.timedelta`; 60 s unless given.
+    each rank waits for, and raises: seconds or a `datetime.timedelta`; 60 s unless given. A process that waits longer
+    for the others to begin ends, with a traceback.
 
     Processes are started by ``pullback run -n 4 script.py`` or ``mpiexec -n 4 python script.py``. A process that was
     started alone is a group of one, for which every collective is the identity; that needs no MPI.
@@ -272,8 +275,35 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
         raise ValueError(
             errors.message("trying to initialize the default process group twice!", do="call it once in a process")
         )
-    seconds = _seconds(timeout)
+    seconds = seconds_of(timeout)
     started = max([int(found) for name in STARTED_BY if (found := os.environ.get(name, "")).isdigit()], default=0)
+    with _limited(seconds if started > 1 else 0):
+        world = _begun(started, seconds)
+    WORLD.append(world)
+    if world.board is not None:
+        # the launcher puts a name before each write
+        if os.environ.get("PULLBACK_BOARD") and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(line_buffering=True, write_through=False)
+        _guard(world)
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """End this process if a block takes longer: MPI begins in C, where no Python runs while another process is awaited.
+
+    What it says is a traceback, with the line that called `init_process_group`; the launcher then ends the others.
+    """
+    if seconds:
+        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
+    try:
+        yield
+    finally:
+        if seconds:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _begun(started: int, seconds: float) -> World:
+    """The World of some processes that were started: MPI's, or that of one process alone."""
     try:
         mpi: Any = _mpi() if started else None
     except Exception as error:  # ImportError without mpi4py, RuntimeError without an MPI library
@@ -298,12 +328,7 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
         comm = None
     world = World(mpi, comm, seconds)
     Group(world, comm.Dup() if comm is not None else None, range(world.size))
-    WORLD.append(world)
-    if comm is not None:
-        # the launcher puts a name before each write
-        if os.environ.get("PULLBACK_BOARD") and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True, write_through=False)
-        _guard(world)
+    return world
 
 
 def _raised_at(trace: Any) -> str:
@@ -371,37 +396,6 @@ def get_backend(group: Group | None = None) -> str:
     """``"mpi"``."""
     group_of(group)
     return "mpi"
-
-
-def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None) -> Any:
-    """A group of some ranks. Every process calls it, members or not, in the same order.
-
-    ranks: by default all. Ranks that are no members get a value that no collective takes. ValueError: a rank that does
-    not exist, or stands twice.
-    """
-    world = the_world()
-    if backend not in (None, "mpi"):
-        raise ValueError(errors.message("backend", expected="'mpi'", found=repr(backend), do="leave it away"))
-    chosen = list(range(world.size) if ranks is None else ranks)
-    if not all(isinstance(rank, (int, np.integer)) for rank in chosen):
-        raise TypeError(errors.message("new_group(): ranks", expected="ints", found=errors.describe(ranks)))
-    chosen.sort()
-    if len({*chosen}) < len(chosen) or not chosen or chosen[0] < 0 or chosen[-1] >= world.size:
-        raise ValueError(
-            errors.message(
-                "new_group(): the new group's rank should be within the world_size set by init_process_group",
-                expected=f"different ranks from 0 to {world.size - 1}",
-                found=str(list(ranks or ())),
-            )
-        )
-    seconds = world.timeout if timeout is None else _seconds(timeout)
-    whole = world.groups[0].comm
-    if whole is None:
-        return Group(world, None, chosen, seconds)
-    world.groups[0].finish("new_group()", whole.Ibarrier)
-    member = world.rank in chosen
-    comm = whole.Split(0 if member else world.mpi.UNDEFINED, world.rank)
-    return Group(world, comm, chosen, seconds) if member else NON_MEMBER
 
 
 def check(on: bool = True) -> None:

@@ -87,9 +87,9 @@ def gmres(
 
     Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986) 856.
     """
-    if restart < 1:
-        raise ValueError(errors.message("gmres(): restart", expected="at least 1", found=str(restart)))
-
+    with Refusals(group_of(group), "gmres()"):
+        if restart < 1:
+            raise ValueError(errors.message("gmres(): restart", expected="at least 1", found=str(restart)))
     return _solve("gmres()", functools.partial(_minimal_residuals, restart), A, b, params, (rtol, atol, maxiter), group)
 
 

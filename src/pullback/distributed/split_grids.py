@@ -11,9 +11,9 @@ import numpy as np
 from .. import errors
 from ..ops import NAMES
 from ..tensor.tensor import Tensor
-from .meeting import Refusals, gathered_objects
+from .meeting import Refusals, compare, gathered_objects, new_group
 from .moves import AllToAll, Border, group_for, move
-from .process_group import Group, group_of, new_group
+from .process_group import Group, group_of
 
 
 class Grid:
@@ -22,7 +22,7 @@ class Grid:
     shape: how many ranks lie along each axis; their product is the number of ranks. periodic: whether the ends of each
     axis are neighbours; one bool for all axes, or one for each. coords: where this rank lies.
 
-    ValueError: another number of ranks, or of bools.
+    Every rank of the group makes it. ValueError: another number of ranks, or of bools.
 
     >>> import pullback.distributed as dist
     >>> dist.init_process_group()
@@ -38,6 +38,11 @@ class Grid:
         self, shape: Sequence[int], periodic: bool | Sequence[bool] = False, *, group: Group | None = None
     ) -> None:
         self.group = group_of(group)
+        with Refusals(self.group, "Grid()"):
+            self._lay(shape, periodic)
+        compare(self.group, "Grid()", f"Grid({self.shape}, periodic={self.periodic})", False)
+
+    def _lay(self, shape: Sequence[int], periodic: bool | Sequence[bool]) -> None:
         self.shape = tuple(int(n) for n in shape)
         size = self.group.size
         if not self.shape or min(self.shape) < 1 or math.prod(self.shape) != size:
@@ -94,7 +99,11 @@ class Grid:
 
 
 def _ring(group: Group, periodic: bool) -> Grid:
-    return Grid((group.size,), periodic, group=group)
+    """The ranks in a row: `halo` makes it for each call, and compares as it sends."""
+    grid = Grid.__new__(Grid)
+    grid.group = group
+    grid._lay((group.size,), periodic)
+    return grid
 
 
 def _axis(what: str, x: Tensor, axis: int) -> int:

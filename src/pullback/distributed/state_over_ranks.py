@@ -17,7 +17,7 @@ from ..table.levels import memory_of
 from ..tensor.tensor import Tensor
 from . import messages
 from .collectives import broadcast_object_list
-from .meeting import compare, gathered_objects
+from .meeting import Refusals, compare, gathered_objects
 from .process_group import Group, group_of, same_everywhere
 
 
@@ -47,23 +47,10 @@ class ZeroRedundancyOptimizer(Optimizer):
     def __init__(
         self, params: Any, optimizer_class: type[Optimizer], process_group: Group | None = None, **defaults: Any
     ) -> None:
-        if not (isinstance(optimizer_class, type) and issubclass(optimizer_class, Optimizer)):
-            raise TypeError(
-                errors.message(
-                    "ZeroRedundancyOptimizer: optimizer_class",
-                    expected="the class of an optimiser, such as optim.Adam",
-                    found=errors.describe(optimizer_class),
-                )
-            )
-        if issubclass(optimizer_class, LBFGS):
-            raise TypeError(
-                errors.message(
-                    "ZeroRedundancyOptimizer: the state of LBFGS belongs to all parameters together, and is not split",
-                    do="use LBFGS itself on every rank",
-                )
-            )
         self._group = group_of(process_group)
-        self.optim = optimizer_class(params, **defaults)
+        with Refusals(self._group, "ZeroRedundancyOptimizer"):
+            _need_split(optimizer_class)
+            self.optim = optimizer_class(params, **defaults)
         super().__init__(self.optim.param_groups, self.optim.defaults)
         self.state = self.optim.state
         self._whole: dict[str, Any] | None = None
@@ -122,7 +109,9 @@ class ZeroRedundancyOptimizer(Optimizer):
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Bring the state of all ranks to rank `to`, for `state_dict()` there; every rank calls it."""
         group = self._group
-        root = group.rank_in(to, "consolidate_state_dict()")
+        with Refusals(group, "consolidate_state_dict()"):
+            root = group.rank_in(to, "consolidate_state_dict()")
+        compare(group, "consolidate_state_dict()", f"consolidate_state_dict(to={to})", False)
         mine = self.optim.state_dict()
         data = np.frombuffer(pickle.dumps(mine["state"]), np.uint8)
         length = int(same_everywhere(group, np.array([data.size]), "consolidate_state_dict()")[0])
@@ -156,6 +145,24 @@ class ZeroRedundancyOptimizer(Optimizer):
         for p in [p for p in self.optim.state if id(p) not in own]:
             del self.optim.state[p]
         self.param_groups, self.state, self._whole = self.optim.param_groups, self.optim.state, None
+
+
+def _need_split(optimizer_class: Any) -> None:
+    if not (isinstance(optimizer_class, type) and issubclass(optimizer_class, Optimizer)):
+        raise TypeError(
+            errors.message(
+                "ZeroRedundancyOptimizer: optimizer_class",
+                expected="the class of an optimiser, such as optim.Adam",
+                found=errors.describe(optimizer_class),
+            )
+        )
+    if issubclass(optimizer_class, LBFGS):
+        raise TypeError(
+            errors.message(
+                "ZeroRedundancyOptimizer: the state of LBFGS belongs to all parameters together, and is not split",
+                do="use LBFGS itself on every rank",
+            )
+        )
 
 
 def _together(group: Group, what: str, work: Callable[[], Any], ranks: Iterable[int]) -> Any:
