@@ -134,10 +134,10 @@ def test_norms_of_gradients(order: float) -> None:
     np.testing.assert_allclose(batch.numpy(), rows, rtol=1e-15)
 
 
-def test_norms_over_ranks_are_of_varying_gradients() -> None:
-    w = replicated()
-    loss_of(w).backward()
-    refused(lambda: dist.clip_grad_norm_([w], 1.0), "varying", "replicated", "nn.utils.clip_grad_norm_")
+def test_mixed_gradients_are_clipped_over_ranks() -> None:
+    w, v = replicated(), plain()
+    (loss_of(w) + all_reduce((v**2).sum())).backward()
+    refused(lambda: nn.utils.clip_grad_norm_([w, v], 1.0), "varying", "replicated", "distributed.clip_grad_norm_")
 
 
 def test_vectors_of_parameters() -> None:

@@ -61,6 +61,11 @@ STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "a_list_that_one_refuses": [r"expected a tensor for each of 2 ranks, found 3", r"gather\(\) at \S*stuck.py:\d+"],
     "does_not_fit": [r"what ranks send is not what others expect", r"rank 1: sends .*, expects .*", r"stuck.py:\d+"],
     "other_objects": [DIFFER, r"rank 0: .* 1 objects at \S*stuck.py:\d+", r"rank 1: .* 2 objects at \S*:\d+"],
+    "never_begins": [r"Timeout \(0:00:03\)", r"stuck.py\S*, line \d+ in <module>", "in init_process_group"],
+    "never_begins_with_mpi": [
+        r"rank 0 of 2 has failed: it waits in init_process_group\(\) at \S*stuck.py:\d+, for 3 s",
+        "another rank has not called it",
+    ],
     "never_comes": [r"rank 1 waits in all_reduce\(\) at \S*stuck.py:\d+", TOO_LONG, "rank 0 is elsewhere"],
     "computes_for_ever": [r"rank 1 waits in all_reduce\(SUM\) at \S*stuck.py:\d+", TOO_LONG, "rank 0 is elsewhere"],
     "nobody_sends": [r"rank \d waits in irecv\(\) from rank \d at \S*stuck.py:\d+", TOO_LONG],

@@ -245,8 +245,7 @@ def isend(tensor: Tensor, dst: int, group: Group | None = None, tag: int = 0) ->
     DistBackendError from ``work.wait()`` on both ranks if the one that receives has another shape or dtype.
     """
     found = group_of(group)
-    data, to = _array("isend()", tensor, written=False), found.rank_in(dst, "isend()")
-    _need_other("isend()", found, to, "destination", tag)
+    data, to = _ours("isend()", tensor, dst, found, tag, sends=True)
     given = messages.contiguous(data)  # the work keeps it until it has ended
     said = found.say(f"isend() to rank {dst}")
     sending = messages.Parcel(found, given, to, tag, said, sends=True)
@@ -259,8 +258,7 @@ def irecv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) ->
     It has the shape and the dtype of what is sent: DistBackendError from ``work.wait()`` on both ranks else.
     """
     found = group_of(group)
-    data, fro = _array("irecv()", tensor), found.rank_in(src, "irecv()")
-    _need_other("irecv()", found, fro, "source", tag)
+    data, fro = _ours("irecv()", tensor, src, found, tag, sends=False)
     into = np.empty(data.shape, data.dtype)
     said = found.say(f"irecv() from rank {src}")
     coming = messages.Parcel(found, into, fro, tag, said, sends=False)
@@ -281,6 +279,17 @@ def recv(tensor: Tensor, src: int, group: Group | None = None, tag: int = 0) -> 
     """Receive a tensor of the same shape and dtype from rank `src`, which is returned."""
     irecv(tensor, src, group, tag).wait()
     return src
+
+
+def _ours(what: str, t: Any, rank: int, group: Group, tag: Any, sends: bool) -> tuple[Array, int]:
+    """The memory of a tensor that is sent or received, and the number of the other rank, which is told of a refusal."""
+    other = group.rank_in(rank, what)
+    _need_other(what, group, other, "destination" if sends else "source", tag)
+    try:
+        return _array(what, t, written=not sends), other
+    except Exception as error:
+        messages.tell_other(group, other, tag, what, error, sends)
+        raise
 
 
 def _need_other(what: str, group: Group, rank: int, name: str, tag: Any) -> None:

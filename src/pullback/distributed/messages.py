@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from .board import here
 from .process_group import DistBackendError, Group
 
 Array = np.ndarray[Any, Any]
@@ -208,7 +209,8 @@ class Parcel:
     """An array on its way to a rank, or from one, as a request, beside which the two tell each other what it is.
 
     array: what is sent, or the memory for what comes. told: whether this rank says what it has; asked: whether the
-    other does. So both know if these differ, and neither waits for the other then.
+    other does. So both know if these differ, and neither waits for the other then. refused: what this rank says instead
+    of what it has, where it has refused its own call.
     """
 
     def __init__(
@@ -221,9 +223,10 @@ class Parcel:
         sends: bool,
         asked: bool = True,
         told: bool = True,
+        refused: str = "",
     ) -> None:
         self._group, self._rank, self._said, self._sends, self._mpi = group, rank, said, sends, group.world.mpi
-        self._own = _described(array)
+        self._own = _described(refused or f"{array.dtype}{list(array.shape)}")
         self._theirs = np.zeros(_SAID, np.uint8) if asked else self._own
         tags = 2 * tag, 2 * tag + 1  # of what a sender says, and of what a receiver says
         self._requests = [group.control.Isend(self._own, rank, tags[not sends])] if told else []
@@ -248,7 +251,11 @@ class Parcel:
     def check(self) -> None:
         """DistBackendError if the other rank has said something else."""
         if self._rank != self._mpi.PROC_NULL and not np.array_equal(self._own, self._theirs):
-            own, theirs = (said.tobytes().rstrip(b"\0").decode() for said in (self._own, self._theirs))
+            own, theirs = (said.tobytes().rstrip(b"\0").decode(errors="ignore") for said in (self._own, self._theirs))
+            if theirs.startswith(_REFUSES):
+                raise DistBackendError(
+                    errors.message(f"{self._said}: rank {self._group.ranks[self._rank]} {theirs}", do="mend its call")
+                )
             raise DistBackendError(
                 errors.message(
                     f"{self._said}: rank {self._group.ranks[self._rank]} {'expects' if self._sends else 'has sent'} "
@@ -260,10 +267,22 @@ class Parcel:
             )
 
 
-_SAID = 128
+_SAID = 256
 """The bytes of what ranks tell each other of an array."""
 
+_REFUSES = "refuses "
 
-def _described(array: Array) -> Array:
-    text = f"{array.dtype}{list(array.shape)}".encode()[:_SAID]
-    return np.frombuffer(text.ljust(_SAID, b"\0"), np.uint8)
+_KEPT: list[Parcel] = []
+"""What was sent to tell of a refusal, and is not waited for."""
+
+
+def _described(text: str) -> Array:
+    return np.frombuffer(text.encode()[:_SAID].ljust(_SAID, b"\0"), np.uint8)
+
+
+def tell_other(group: Group, rank: int, tag: int, what: str, error: Exception, sends: bool) -> None:
+    """Tell the rank that this one sends to, or receives from, what this one is about to raise; it raises as well."""
+    if group.comm is not None:
+        said = f"{_REFUSES}{what} at {here()}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
+        none = np.zeros(0, np.uint8)
+        _KEPT.append(Parcel(group, none, rank, tag, group.say(what), sends, refused=said))

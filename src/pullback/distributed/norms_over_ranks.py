@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..autograd.node import leaf_edge
 from ..ops import NAMES
+from ..table.levels import memory_of
 from ..tensor.tensor import Tensor, need_tensor, wrap
 from . import messages
+from .data_parallel import SUMMED
 from .meeting import Refusals, compare
 from .moves import AllGather, AllReduce, move
-from .placements import VARYING, placed_on, placement
+from .placements import is_placed, placed_on
 from .process_group import Group, group_of
 
 
@@ -67,39 +70,47 @@ def clip_grad_norm_(
 ) -> Tensor:
     """Scale gradients so that the norm of all of them, on all ranks together, is at most `max_norm`; the norm before.
 
-    For parameters that are others on each rank. Where every rank has the same gradients, as with
-    `DistributedDataParallel`, `nn.utils.clip_grad_norm_` is the one to use: here they would count once for each rank.
+    The gradients of varying parameters are others on each rank, and all count. Those that are the same on every rank
+    count once: of replicated parameters, and of the module of a `DistributedDataParallel`. (Gradients that a program
+    has made the same by itself count once for each rank: `nn.utils.clip_grad_norm_` is the one for these.)
     norm_type: the order p of ``sum(|g|^p)^(1/p)``, at least 1 or infinity.
+
+    RuntimeError: parameters of another group.
     """
     found = group_of(group)
-    _need_order("clip_grad_norm_(): norm_type", norm_type)
     with Refusals(found, "clip_grad_norm_()"):
-        grads = _varying_gradients(parameters)
-    compare(found, "clip_grad_norm_()", f"clip_grad_norm_() {max_norm} {norm_type}", False)
-    sizes: list[Any] = [np.abs(g._data).astype(np.float64).ravel() for g in grads]
-    if math.isinf(norm_type):
-        own = max([float(s.max()) for s in sizes if s.size], default=0.0)
-        total = float(messages.all_reduce(found, np.array(own), "MAX", "clip_grad_norm_()"))
-    else:
-        own = sum(float((s**norm_type).sum()) for s in sizes)
-        total = float(messages.all_reduce(found, np.array(own), "SUM", "clip_grad_norm_()")) ** (1 / norm_type)
+        _need_order("clip_grad_norm_(): norm_type", norm_type)
+        params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+        given = [(p._grad, _is_shared(p, found)) for p in params if need_tensor("clip_grad_norm_()", p)._grad is not None]
+    same = [[*g.shape] for g, shared in given if shared]
+    compare(found, "clip_grad_norm_()", f"clip_grad_norm_() {max_norm} {norm_type}, replicated {same}", False)
+    arrays = [(memory_of(g._data), shared) for g, shared in given]
+    join, op, last = (max, "MAX", 1.0) if math.isinf(norm_type) else (math.fsum, "SUM", 1 / norm_type)
+    own, once = (join([0.0, *(_size(a, norm_type) for a, shared in arrays if shared is of)]) for of in (False, True))
+    total = join([float(messages.all_reduce(found, np.array(own), op, "clip_grad_norm_()")), once]) ** last
     factor = min(1.0, max_norm / (total + 1e-6))
-    for g in grads:
-        g._data[...] = g._data * factor
+    for (g, _), (a, _) in zip(given, arrays, strict=True):
+        a[...] = a * factor
         g._bump()
     return wrap(np.array(total))
 
 
-def _varying_gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-    grads = [p._grad for p in params if p._grad is not None]
-    if placed := [kind for g in grads if (kind := placement(g)) != VARYING]:
+def _is_shared(p: Tensor, group: Group) -> bool:
+    """Whether the gradient of a parameter is the same on every rank of a group."""
+    theirs = p._data.level.group if is_placed(p) else SUMMED.get(leaf_edge(p)[0])
+    if theirs not in (None, group):
         raise RuntimeError(
             errors.message(
                 "clip_grad_norm_()",
-                expected="varying gradients, others on each rank",
-                found=f"{placed[0]} ones",
-                do="nn.utils.clip_grad_norm_(parameters, max_norm), which has the norm of one rank's",
+                expected=f"parameters of {group}",
+                found=f"one whose gradient is the same on {theirs}",
+                do="pass group=, or clip it by nn.utils.clip_grad_norm_",
             )
         )
-    return grads
+    return theirs is not None
+
+
+def _size(a: np.ndarray[Any, Any], order: float) -> float:
+    """The sum of ``|a|^order``, or for infinity the greatest."""
+    size = np.abs(a).astype(np.float64)
+    return float(size.max(initial=0.0) if math.isinf(order) else (size**order).sum())

@@ -91,6 +91,8 @@ class Placed(Around):
             "others: func.functional_call(module, {name: distributed.varying(p), ...}, x)"
         )
 
+    to_clip = "distributed.clip_grad_norm_(parameters, max_norm), which counts replicated gradients once"
+
     @property
     def to_save(self) -> str:
         """What an error advises where it is to be written to a file."""

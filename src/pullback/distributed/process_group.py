@@ -277,8 +277,7 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
         )
     seconds = seconds_of(timeout)
     started = max([int(found) for name in STARTED_BY if (found := os.environ.get(name, "")).isdigit()], default=0)
-    with _limited(seconds if started > 1 else 0):
-        world = _begun(started, seconds)
+    world = _begun(started, seconds)
     WORLD.append(world)
     if world.board is not None:
         # the launcher puts a name before each write
@@ -293,19 +292,34 @@ def _limited(seconds: float) -> Iterator[None]:
 
     What it says is a traceback, with the line that called `init_process_group`; the launcher then ends the others.
     """
-    if seconds:
-        faulthandler.dump_traceback_later(seconds, exit=True, file=2)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=2)
     try:
         yield
     finally:
-        if seconds:
-            faulthandler.cancel_dump_traceback_later()
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _await_all(comm: Any, seconds: float) -> None:
+    """End all processes if some have not called `init_process_group` in time."""
+    request, end = comm.Ibarrier(), time.monotonic() + seconds
+    while not request.Test():
+        if time.monotonic() > end:
+            sys.stderr.write(
+                f"--- rank {comm.rank} of {comm.size} has failed: it waits in init_process_group() at {here()}, for "
+                f"{seconds:g} s, and another rank has not called it\n  What to do: have every rank call it, or give it "
+                "a longer timeout=.\n"
+            )
+            sys.stderr.flush()
+            time.sleep(0.2)  # the launcher reads what was written before it ends all
+            comm.Abort(1)
+        time.sleep(1e-3)
 
 
 def _begun(started: int, seconds: float) -> World:
     """The World of some processes that were started: MPI's, or that of one process alone."""
     try:
-        mpi: Any = _mpi() if started else None
+        with _limited(seconds) if started > 1 else contextlib.nullcontext():
+            mpi: Any = _mpi() if started else None
     except Exception as error:  # ImportError without mpi4py, RuntimeError without an MPI library
         if started > 1:
             raise RuntimeError(
@@ -326,6 +340,8 @@ def _begun(started: int, seconds: float) -> World:
         )
     if comm is not None and comm.size == 1:
         comm = None
+    if comm is not None:
+        _await_all(comm, seconds)
     world = World(mpi, comm, seconds)
     Group(world, comm.Dup() if comm is not None else None, range(world.size))
     return world

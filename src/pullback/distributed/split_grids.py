@@ -92,7 +92,8 @@ class Grid:
 
     def line(self, axis: int) -> Any:
         """The group of the ranks in a line with this one along an axis. Every rank of the whole calls it."""
-        axis = self._within(axis)
+        with Refusals(group_of(None), "Grid.line()"):
+            axis = self._within(axis)
         lines = np.moveaxis(np.arange(self.group.size).reshape(self.shape), axis, -1).reshape(-1, self.shape[axis])
         groups = [new_group([self.group.ranks[r] for r in line]) for line in lines]
         return next(g for g, line in zip(groups, lines, strict=True) if self.group.rank in line)

@@ -72,9 +72,44 @@ WRONG = {  # calls; rank `bad` refuses an argument that another rank would take
     "halo axis": lambda bad: dist.halo(plain, at(bad, 1, 0)),
     "fft": lambda bad: dist.fft(plain, at(bad, 1, 0)),
     "cg": lambda bad: dist.cg(lambda x: x, at(bad, placed, plain)),
-    "clip_grad_norm_": lambda bad: dist.clip_grad_norm_(at(bad, with_gradient(placed), []), 1.0),
+    "clip_grad_norm_": lambda bad: dist.clip_grad_norm_(at(bad, [3], []), 1.0),
+    "clip_grad_norm_ of one replicated of another shape": lambda bad: dist.clip_grad_norm_(
+        at(bad, with_gradient(placed), []), 1.0
+    ),
+    "clip_grad_norm_ order": lambda bad: dist.clip_grad_norm_([], 1.0, at(bad, 0.5, 2.0)),
+    "norm order": lambda bad: dist.norm(plain, at(bad, 0.5, 2.0)),
+    "gmres restart": lambda bad: dist.gmres(lambda x: x, plain, restart=at(bad, 0, 5)),
+    "replicate of no tensor": lambda bad: dist.replicate(at(bad, 1.0, plain)),
+    "DistributedDataParallel of no module": lambda bad: dist.DistributedDataParallel(at(bad, 3, network())),
+    "DistributedDataParallel without parameters": lambda bad: dist.DistributedDataParallel(
+        at(bad, pullback.nn.Tanh(), network())
+    ),
+    "ZeroRedundancyOptimizer of no class": lambda bad: zero(at(bad, 3, pullback.optim.SGD)),
+    "ZeroRedundancyOptimizer of LBFGS": lambda bad: zero(at(bad, pullback.optim.LBFGS, pullback.optim.SGD)),
+    "ZeroRedundancyOptimizer lr": lambda bad: zero(pullback.optim.SGD, lr=at(bad, -1.0, 1.0)),
+    "consolidate_state_dict": lambda bad: OPTIMIZER.consolidate_state_dict(at(bad, SIZE, 0)),
+    "Grid": lambda bad: dist.Grid((at(bad, SIZE + 1, SIZE),)),
+    "Grid periodic": lambda bad: dist.Grid((SIZE,), at(bad, (True, True), (True,))),
+    "Grid line": lambda bad: GRID.line(at(bad, 1, 0)),
+    "new_group": lambda bad: dist.new_group([0, at(bad, SIZE, 1)]),
+    "new_group backend": lambda bad: dist.new_group([0], backend=at(bad, "nccl", "mpi")),
+    "new_group timeout": lambda bad: dist.new_group([0], timeout=at(bad, -1, 5)),
+    "new_group of another shape": lambda bad: dist.new_group([at(bad, 0, 1)]),
+    "Grid of another shape": lambda bad: dist.Grid(at(bad, (1, SIZE), (SIZE, 1))),
+    "consolidate_state_dict of another shape": lambda bad: OPTIMIZER.consolidate_state_dict(at(bad, 1, 0)),
     "another shape": lambda bad: F.all_reduce(ones(at(bad, 3, 2))),
 }
+
+
+def network():
+    return pullback.nn.Linear(2, 1)
+
+
+def zero(cls, lr=0.1):
+    return dist.ZeroRedundancyOptimizer([ones(2).requires_grad_()], cls, lr=lr)
+
+
+GRID, OPTIMIZER = dist.Grid((SIZE,)), zero(pullback.optim.SGD)
 
 
 def with_gradient(x):
@@ -133,6 +168,21 @@ for pair in PAIRS if RANK < 2 else []:
     good = pullback.full((3,), RANK + 1.0)  # the next message is the next one
     (dist.recv if RANK else dist.send)(good, 1 - RANK, tag=3)
     assert good.tolist() == [1.0] * 3
+# what one of two ranks refuses is told to the other, whichever it is, and however large the message
+NOT_SENT = {"no tensor": 3, "placed": placed, "requires grad": plain.clone().requires_grad_()}
+for bad in (0, 1) if RANK < 2 else ():
+    for name, given in NOT_SENT.items():
+        for size in (3, 1_000_000):
+            call = lambda x: (dist.recv if RANK else dist.send)(x, 1 - RANK, tag=5)  # noqa: E731
+            error = error_of(lambda call=call, x=at(bad, given, ones(size)): call(x))
+            assert error is not None, (RANK, bad, name)
+            if RANK != bad:
+                assert isinstance(error, dist.DistBackendError), error
+                assert f"rank {bad} refuses {'irecv' if bad else 'isend'}() at" in str(error), error
+                assert "refusals.py:" in str(error), error
+            good = pullback.full((size,), RANK + 1.0)
+            call(good)
+            assert good[-1].item() == 1.0
 for tag in (-1, 1 << 40, "a"):
     error = error_of(lambda tag=tag: dist.send(ones(2), (RANK + 1) % SIZE, tag=tag))
     assert isinstance(error, ValueError), error

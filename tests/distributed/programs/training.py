@@ -151,6 +151,35 @@ def clipping():
         norm = dist.clip_grad_norm_([p], 0.5, order)
         assert abs(norm.item() - np.linalg.norm(whole, order)) < 1e-12
         assert np.allclose(p.grad.numpy(), (RANK + 1) * 0.5 / norm.item(), rtol=1e-5)
+    for order in (2.0, 1.0, 3.0, float("inf")):
+        clipping_of_what_is_shared(order)
+
+
+def clipping_of_what_is_shared(order):
+    """Gradients that are the same on every rank count once, beside others: those of one vector, on one process."""
+    own = (pullback.arange(3.0) + 3 * RANK).double().requires_grad_()
+    shared = dist.replicate(pullback.arange(2.0).double() - 4).requires_grad_()
+    model = DistributedDataParallel(net(0).eval())
+    loss(model, X[MINE], Y[MINE]).backward()
+    F.all_reduce((own**2).sum() + (dist.varying(shared) * own.detach().sum()).sum()).backward()
+    params = [own, shared, *model.parameters()]
+    before = [np.array(p.grad.numpy()) for p in params]
+    whole = [2 * np.arange(3.0 * SIZE), before[1], *before[2:]]
+    assert np.allclose(before[1], np.arange(3 * SIZE).sum(), rtol=1e-12)
+    expected = np.linalg.norm(np.concatenate([g.ravel() for g in whole]), order)
+    norm = dist.clip_grad_norm_(params, 0.5, order)
+    assert np.isclose(norm.item(), expected, rtol=1e-12), (norm, expected)
+    for p, g in zip(params, before, strict=True):
+        assert np.allclose(p.grad.numpy(), g * 0.5 / (expected + 1e-6), rtol=1e-6)
+    assert dist.placement(shared.grad) == "replicated"
+    group = dist.new_group([0])
+    if SIZE > 1 and RANK == 0:
+        try:
+            dist.clip_grad_norm_(params, 0.5, group=group)
+        except RuntimeError as error:
+            assert "whose gradient is the same on" in str(error)
+        else:
+            raise AssertionError("not refused")
 
 
 def zero_redundancy():

@@ -82,6 +82,9 @@ def get_total_norm(
 
 def _by_operations(tensors: list[Tensor], p: float, error_if_nonfinite: bool) -> Tensor:
     """The same for tensors of a transform, or with a placement: the operations know what follows from these."""
+    advice = [do for t in tensors if (do := getattr(t._data, "to_clip", ""))]
+    if 0 < len(advice) < len(tensors):
+        raise RuntimeError(message("the norm of varying and of replicated gradients together", do=advice[0]))
     dtype = functools.reduce(dtypes.promote, [t._data.dtype for t in tensors])
     double = dtypes.BY_NUMPY[np.dtype(np.complex128 if dtype.kind == "c" else np.float64)]
     with no_grad():
