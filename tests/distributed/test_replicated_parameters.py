@@ -217,5 +217,11 @@ def test_steps_that_would_differ_among_the_ranks_are_refused(ranks: int) -> None
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_copies_that_would_drift_apart_are_refused(ranks: int) -> None:
+    passes(ranks, "drifting")
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 def test_gradcheck_of_collectives(ranks: int) -> None:
     passes(ranks, "checks")

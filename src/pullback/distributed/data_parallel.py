@@ -26,7 +26,7 @@ from ..tensor.nested import leaves
 from ..tensor.tensor import Edge, Tensor, wrap
 from . import messages
 from .board import here
-from .meeting import Refusals, compare, guard
+from .meeting import SAID, Refusals, compare, guard
 from .placements import REPLICATED, kind_of
 from .process_group import WORLD, Group, group_of
 
@@ -110,6 +110,7 @@ class DistributedDataParallel(Module):
             for p in bucket.params:
                 p.register_post_accumulate_grad_hook(self._arrived)
                 SUMMED[leaf_edge(p)[0]] = group
+                SAID.add(leaf_edge(p)[0])
 
     def _take_from_first(self, t: Tensor) -> None:
         t._data[...] = messages.broadcast(self.group, t._data, 0, "DistributedDataParallel")
@@ -148,7 +149,7 @@ class DistributedDataParallel(Module):
             bucket.waits_for, bucket.request = {id(p) for p in expected}, None
         self.__dict__.update(_next=0, _armed=True, _begun=False, _used=used)
 
-    def _check_roots(self, roots: Sequence[tuple[Edge, Any]]) -> None:
+    def _check_roots(self, roots: Sequence[tuple[Edge, Any]], towards: Any) -> None:
         """Refuse a pass from a loss of all ranks: the means of its gradients would be too small by their number."""
         if any(kind_of(g) == REPLICATED for _, g in roots):
             nodes = set(reachable(edge[0] for edge, _ in roots))

@@ -21,6 +21,7 @@ import numpy as np
 from .. import errors
 from ..autograd.engine import Together
 from ..autograd.node import reachable
+from ..nn.parameter import Parameter
 from ..tensor.tensor import Edge, wrap
 from .board import here
 from .process_group import (
@@ -35,8 +36,8 @@ from .process_group import (
     the_world,
 )
 
-_TRACKED, _REFUSED = 1, 2
-"""What a rank says of its call: it is tracked; its arguments are refused."""
+_TRACKED, _REFUSED, UNCLEAR = 1, 2, 4
+"""What a rank says of its call: it is tracked; its arguments are refused; it is tracked by leaves not looked at yet."""
 
 _ROWS, _BITS = 4, 62
 """The rows of bits that a meeting has place for, of so many bits each."""
@@ -44,12 +45,10 @@ _ROWS, _BITS = 4, 62
 _NONE = (0,) * _ROWS
 
 
-def compare(group: Group, what: str, signature: str, tracked: bool, told: Callable[[], str] | None = None) -> bool:
-    """Whether any rank's arguments are tracked. DistBackendError on all ranks if they call different things.
-
-    told: what an error says of the call, instead of its signature.
-    """
-    return tracked if group.comm is None else bool(_meeting(group, what, signature, tracked, _NONE, told)[0])
+def compare(group: Group, what: str, signature: str, flags: int) -> int:
+    """Whether any rank's arguments are tracked, and more of the flags. DistBackendError on all ranks if they call
+    different things."""
+    return flags if group.comm is None else _meeting(group, what, signature, flags, _NONE, None)[0]
 
 
 def _meeting(
@@ -213,7 +212,7 @@ def note(group: Group, node: Any, said: str, shape: tuple[int, ...], dtype: np.d
 
 
 GUARDS: weakref.WeakSet[Any] = weakref.WeakSet()
-"""Objects whose ``_check_roots(roots)`` is called before each backward pass, with its edges and gradients."""
+"""Objects whose ``_check_roots(roots, towards)`` is called before each backward pass, with its edges and gradients."""
 
 
 def guard(one: Any, wanted: bool) -> None:
@@ -245,7 +244,7 @@ def meet(
     DistBackendError on all ranks if one has dropped the result of a communication that another differentiates.
     """
     for one in list(GUARDS):
-        one._check_roots(roots)
+        one._check_roots(roots, towards)
     ledgers = sorted(((g, ledger) for g, ledger in _LEDGERS.items() if ledger.open), key=lambda pair: pair[0].number)
     if not ledgers:
         return roots, towards
@@ -264,6 +263,69 @@ def meet(
     done = [i for i in range(len(nodes)) if not alive >> i & 1 or (reached >> i & 1 and not keep)]
     _close(ledgers, done)
     return [*roots, *((edge, wrap(zeros) if taped else zeros) for edge, zeros in added)], towards
+
+
+# Leaves that nobody has placed ---------------------------------------------------------------------------------------
+
+SAID: weakref.WeakSet[Any] = weakref.WeakSet()
+"""The nodes of leaves that are known to be each rank's own: it was said, or they hold other values on each."""
+
+
+class _Unclear:
+    """Refuses passes from a loss of all ranks whose leaves may be copies of one parameter, which would drift apart."""
+
+    def __init__(self) -> None:
+        self.nodes: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+
+    def _check_roots(self, roots: Sequence[tuple[Edge, Any]], towards: Any) -> None:
+        if not self.nodes:
+            guard(self, False)
+        elif towards is None:  # else it is said by which tensors it is
+            for node in reachable(edge[0] for edge, _ in roots):
+                if node in self.nodes:
+                    raise RuntimeError(self.nodes[node])
+
+
+_UNCLEAR = _Unclear()
+
+
+def look_at_leaves(group: Group, what: str, leaves: Sequence[Any]) -> Callable[[Any], None] | None:
+    """Ranks tell each other of leaves behind a result of all ranks. What to call with its node, if one is unclear.
+
+    A parameter of a module is, and a leaf with the same values on every rank; the others are each rank's own.
+    """
+    marks = [
+        (issubclass(leaf._class, Parameter), f"{leaf._data.dtype}{[*leaf._data.shape]}", _mark(leaf._data))
+        for leaf in leaves
+    ]
+    told = gathered_objects(group, marks, "")
+    unclear = {mark for mark in told[0] if all(mark in marks for marks in told)}
+    unclear |= {mark for marks in told for mark in marks if mark[0]}
+    SAID.update(leaf for leaf, mark in zip(leaves, marks, strict=True) if mark not in unclear)
+    if not unclear:
+        return None
+    parameter, kind, _ = max(unclear)
+    text = errors.message(
+        f"backward() of a loss of all ranks, from {what} at {here()}: "
+        + (f"a Parameter, {kind}, of a module that is" if parameter else f"a leaf, {kind}, with the same values")
+        + " on every rank: each would get the gradient by its own copy, and the copies would drift apart",
+        do=(
+            "DistributedDataParallel(module) for one network, with backward() on each rank's own loss; or "
+            if parameter
+            else "distributed.replicate(x) if it is one value of all; "
+        )
+        + "distributed.varying(x), once, if each rank has its own; or backward(inputs=...)",
+    )
+
+    def note(node: Any) -> None:
+        _UNCLEAR.nodes[node] = text
+        guard(_UNCLEAR, True)
+
+    return note
+
+
+def _mark(array: np.ndarray[Any, Any]) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data)
 
 
 def _bits(of: Iterable[bool]) -> int:
@@ -330,9 +392,7 @@ def need_same_values(group: Group, array: np.ndarray[Any, Any], what: str) -> No
     if group.comm is None:
         return
     compare(group, what, what, False)
-    mark = zlib.crc32(
-        f"{array.dtype}{array.shape}".encode(), zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data)
-    )
+    mark = zlib.crc32(f"{array.dtype}{array.shape}".encode(), _mark(array))
     found = same_everywhere(group, np.array([mark, -mark]), what)
     if found[0] != -found[1]:
         flat = array.ravel()

@@ -27,11 +27,12 @@ import numpy as np
 
 from .. import errors
 from ..autograd.function import Function
+from ..autograd.node import AccumulateGrad, leaf_edge
 from ..table.levels import highest
 from ..tensor.modes import thread
 from ..tensor.tensor import Lifted, Tensor, is_tracked, need_tensor, wrap
 from . import messages
-from .meeting import Refusals, compare, need_same_values, note, tell_refused
+from .meeting import SAID, UNCLEAR, Refusals, compare, look_at_leaves, need_same_values, note, tell_refused
 from .placements import PARTIAL, REPLICATED, VARYING, Placed, level_of, placed_on, placement
 from .process_group import Group, group_of
 
@@ -43,7 +44,7 @@ class Move:
     """One linear collective of a group. name: what the user called; takes, gives: placements.
 
     talks: whether ranks communicate. many: whether it returns several tensors. alike: whether shapes are the same on
-    every rank.
+    every rank. joins: whether what every rank gave is in a result of all.
     """
 
     group: Group
@@ -54,6 +55,7 @@ class Move:
     talks: ClassVar[bool] = True
     many: ClassVar[bool] = False
     alike: ClassVar[bool] = True
+    joins: ClassVar[bool] = False
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         """Its results on arrays: the message is a part of what `move` has said, and says nothing itself."""
@@ -75,7 +77,7 @@ class Move:
 
 
 class AllReduce(Move):
-    gives = REPLICATED
+    gives, joins = REPLICATED, True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.all_reduce(self.group, a, "SUM", "") for a in arrays]
@@ -158,7 +160,7 @@ class KeepAt(_Rooted):
 
 
 class AllGather(Move):
-    gives, many = REPLICATED, True
+    gives, many, joins = REPLICATED, True, True
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return messages.all_gather(self.group, arrays[0], "")
@@ -305,15 +307,44 @@ def move(how: Move, *tensors: Tensor) -> Any:
             tell_refused(how.group, how.name, error)
         raise
     tracked = own = thread.modes.grad_enabled and any(map(is_tracked, tensors))
+    unclear = None
     if how.talks:
-        tracked = compare(how.group, how.name, _signature(how, tensors, levels), tracked) and thread.modes.grad_enabled
+        flags: int = tracked
+        leaves = _not_said(tensors) if own and how.joins and how.group.size > 1 else ()
+        if leaves:
+            flags |= UNCLEAR
+        flags = compare(how.group, how.name, _signature(how, tensors, levels), flags)
+        if flags & UNCLEAR:
+            unclear = look_at_leaves(how.group, how.name, leaves)
+        tracked = bool(flags) and thread.modes.grad_enabled
     if not tracked and not levels:  # there is nothing to record, and nobody else to ask
         return Moved.forward(how, tracked, None, *tensors)
     token = None
     if tracked and not own and tensors[0]._data.dtype.kind in "fcV":  # another rank wants the gradient
         token = wrap(np.zeros(()))
         token._requires_grad = True
-    return Moved.apply(how, tracked, token, *tensors)
+        SAID.add(leaf_edge(token)[0])
+    found = Moved.apply(how, tracked, token, *tensors)
+    if unclear is not None and (node := (found[0] if how.many else found).grad_fn) is not None:
+        unclear(node)
+    return found
+
+
+def _not_said(tensors: Sequence[Tensor]) -> list[Any]:
+    """The nodes of leaves that tensors were computed from, and of which nobody has said what they are to the ranks."""
+    found, seen = [], set()
+    stack = [t._edge[0] if t._edge is not None else leaf_edge(t)[0] for t in tensors if t._requires_grad]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if type(node) is AccumulateGrad:
+            if node not in SAID and node.transform is None and isinstance(node._data, np.ndarray) and node._data.size:
+                found.append(node)
+        elif not (type(how := getattr(node, "how", None)) is Vary):
+            stack += [edge[0] for edge in node._edges if edge is not None]
+    return found
 
 
 def _checked(how: Move, tensors: Sequence[Tensor]) -> list[str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .. import errors
+from ..autograd.node import leaf_edge
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, need_tensor, wrap
-from .meeting import Refusals, compare, need_same_values
+from .meeting import SAID, Refusals, compare, need_same_values
 from .moves import ToParts, Vary, move
 from .placements import PARTIAL, REPLICATED, VARYING, level_of, placed_on, placement
 from .process_group import Group, group_of
@@ -54,9 +55,12 @@ def varying(x: Tensor, group: Group | None = None) -> Tensor:
     """The values of a replicated tensor as each rank's own, to be computed with differently on each.
 
     The gradient with respect to `x` is the sum over the ranks of theirs: backward adds them up. So every rank calls it.
-    A tensor that is varying is returned as it is. RuntimeError: `x` is partial.
+    A tensor that is varying is returned as it is; of a leaf it is said by that, once, that each rank has its own, also
+    where it has the same values on every rank. RuntimeError: `x` is partial.
     """
     if placement(need_tensor("varying()", x)) == VARYING:
+        if x._edge is None:
+            SAID.add(leaf_edge(x)[0])
         return x
     return move(Vary(placed_on(x, group), "varying()"), x)
 

@@ -21,12 +21,13 @@ from .. import errors
 from ..autograd.api import grad
 from ..autograd.function import Function
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..autograd.node import leaf_edge
 from ..func.forward import jvp
 from ..func.reverse import vjp
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, is_tracked, need_tensor, wrap
 from . import messages
-from .meeting import Refusals, compare, note
+from .meeting import SAID, Refusals, compare, note
 from .placements import VARYING, placement
 from .process_group import Group, group_of
 
@@ -263,9 +264,10 @@ class _Solver:
     def __call__(self, b: Tensor, *params: Tensor) -> Tensor:
         tracked = thread.modes.grad_enabled and any(map(is_tracked, (b, *params)))
         signature = f"{self.what} of {b.dtype}"
-        tracked = compare(self.group, self.what, signature, tracked) and thread.modes.grad_enabled
+        tracked = bool(compare(self.group, self.what, signature, tracked)) and thread.modes.grad_enabled
         token = wrap(np.zeros(()))
         token._requires_grad = tracked and not any(map(is_tracked, (b, *params)))
+        SAID.add(leaf_edge(token)[0])
         return Solved.apply(self, tracked, token, b, *params)
 
     def solved(self, b: Tensor, params: Sequence[Tensor]) -> Array:

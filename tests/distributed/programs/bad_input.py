@@ -152,11 +152,10 @@ def check(make):
         found = outcome(lambda call=call, into=into: (call(), into())[1])
         if isinstance(found, Exception):
             assert all(same(numbers(a), b) for a, b in zip([t, *many], [before, *old], strict=True)), (KIND, what)
-        if sent is not None and isinstance(found, Exception):  # what was sent waits for somebody
-            dist.recv(own.clone(), BEFORE)
         on_all(what, found, every(expected))
-        if sent is not None:
-            sent.wait()
+        if sent is not None:  # the rank that was to receive it has refused, too
+            told = outcome(sent.wait)
+            assert isinstance(told, dist.DistBackendError) == isinstance(found, Exception), (KIND, told)
 
 
 for KIND in KINDS:

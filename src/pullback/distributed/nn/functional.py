@@ -43,7 +43,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
 
     >>> import pullback, pullback.distributed as dist
     >>> dist.init_process_group()
-    >>> x = pullback.ones(3, requires_grad=True)
+    >>> x = dist.varying(pullback.ones(3, requires_grad=True))
     >>> loss = dist.nn.functional.all_reduce((x * x).sum())
     >>> loss.backward()
     >>> loss, x.grad
