@@ -12,7 +12,7 @@ from .launching import ROOT, launch, needs_mpi, passes
 
 @needs_mpi
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
-@pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input"])
+@pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input", "uneven"])
 def test_on_some_ranks(program: str, ranks: int) -> None:
     passes(ranks, program)
 
@@ -23,7 +23,7 @@ def test_what_one_rank_refuses_all_ranks_raise(ranks: int) -> None:
     passes(ranks, "refusals")
 
 
-@pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input"])
+@pytest.mark.parametrize("program", ["in_place", "meanings", "bad_input", "uneven"])
 def test_without_a_launcher(program: str) -> None:
     pytest.importorskip("ml_dtypes", reason="they need ml_dtypes, which is not installed")
     ended = launch(1, program, alone=True)

@@ -79,14 +79,17 @@ def _alike(what: str, tensors: Any, group: Group, like: Array | None = None) -> 
     """The memory of a list of tensors, one for each rank, of one dtype (and the shape of `like`)."""
     found = [_array(what, t) for t in need_for_each(what, tensors, group.size)]
     for a in found:
-        first = found[0] if like is None else like
-        if a.dtype != first.dtype or (like is not None and a.shape != like.shape):
-            raise ValueError(
-                errors.message(
-                    what, expected=f"tensors of {first.dtype}{list(first.shape)}", found=f"{a.dtype}{list(a.shape)}"
-                )
-            )
+        _need_like(what, a, found[0] if like is None else like, like is not None)
     return found
+
+
+def _need_like(what: str, a: Array, like: Array, of_shape: bool = True) -> None:
+    if a.dtype != like.dtype or (of_shape and a.shape != like.shape):
+        raise ValueError(
+            errors.message(
+                what, expected=f"tensors of {like.dtype}{list(like.shape)}", found=f"{a.dtype}{list(a.shape)}"
+            )
+        )
 
 
 def _agree(group: Group, what: str, array: Array, details: str = "") -> None:
@@ -142,13 +145,16 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> None:
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Group | None = None) -> None:
-    """Write the tensors of all ranks into those of a list, in their order."""
+    """Write the tensors of all ranks into those of a list, in their order, and of their shapes, which may differ."""
     found = group_of(group)
     with Refusals(found, "all_gather()"):
         data = _array("all_gather()", tensor, written=False)
-        _alike("all_gather()", tensor_list, found, data)
-    _agree(found, "all_gather()", data)
-    for t, a in zip(tensor_list, messages.all_gather(found, data, "all_gather()"), strict=True):
+        parts = _alike("all_gather()", tensor_list, found)
+        _need_like("all_gather()", parts[found.rank], data)
+    shapes = [[*a.shape] for a in parts]
+    compare(found, "all_gather()", f"all_gather() {data.dtype} of {shapes}", False)
+    differ = any(shape != shapes[0] for shape in shapes)
+    for t, a in zip(tensor_list, messages.all_gather(found, data, "all_gather()", shapes if differ else ()), strict=True):
         _write(t, a)
 
 

@@ -20,14 +20,15 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.node import leaf_edge, reachable
 from ..nn.module import Module
 from ..optim import LBFGS
+from ..optim.lr_scheduler.plateau import LOOKS
 from ..optim.optimizer import register_optimizer_step_pre_hook
 from ..tensor.modes import thread
 from ..tensor.nested import leaves
 from ..tensor.tensor import Edge, Tensor, wrap
 from . import messages
 from .board import here
-from .meeting import SAID, Refusals, compare, guard
-from .placements import REPLICATED, kind_of
+from .meeting import SAID, Refusals, compare, guard, need_same_values
+from .placements import REPLICATED, is_placed, kind_of
 from .process_group import WORLD, Group, group_of
 
 __all__ = ["DistributedDataParallel"]
@@ -309,3 +310,14 @@ def _differs(group: Group, loss: float) -> bool:
 
 
 register_optimizer_step_pre_hook(_looked_at)
+
+
+def _need_same_metric(optimizer: Any, metric: float) -> None:
+    """RuntimeError where ranks that step with one learning rate would lower it at different times."""
+    params = [p for options in optimizer.param_groups for p in options["params"]]
+    groups = [p._data.level.group if is_placed(p) else SUMMED.get(leaf_edge(p)[0]) for p in params] if WORLD else []
+    if group := next(filter(None, groups), None):
+        need_same_values(group, np.array(metric), "ReduceLROnPlateau.step()")
+
+
+LOOKS.append(_need_same_metric)

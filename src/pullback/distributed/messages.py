@@ -126,8 +126,14 @@ def broadcast(group: Group, array: Array, src: int, what: str) -> Array:
     return found
 
 
-def all_gather(group: Group, array: Array, what: str) -> list[Array]:
-    """The arrays of all ranks, which are alike, on each."""
+def all_gather(group: Group, array: Array, what: str, shapes: Sequence[Any] = ()) -> list[Array]:
+    """The arrays of all ranks, on each. shapes: theirs, if they are not alike."""
+    if shapes and group.comm is not None:
+        parts = [np.empty(shape, array.dtype) for shape in shapes]
+        taken, sizes = np.empty(sum(a.nbytes for a in parts), np.uint8), [a.nbytes for a in parts]
+        into = [taken, sizes, None, group.world.mpi.BYTE]
+        group.finish(what, lambda: group.comm.Iallgatherv(raw(contiguous(array)), into))
+        return _cut(taken, parts)
     if group.comm is None or not array.size:
         return [array.copy() for _ in range(group.size)]
     found = np.empty((group.size, *array.shape), array.dtype)
@@ -174,11 +180,16 @@ def all_to_all(group: Group, arrays: Sequence[Array], kinds: Sequence[Any], what
     sizes, lengths = [a.nbytes for a in arrays], [a.nbytes for a in found]
     byte = group.world.mpi.BYTE
     group.finish(what, lambda: group.comm.Ialltoallv([given, sizes, None, byte], [taken, lengths, None, byte]))
+    return _cut(taken, found)
+
+
+def _cut(taken: Array, into: list[Array]) -> list[Array]:
+    """The bytes that have come, written into arrays one after the other."""
     start = 0
-    for a in found:
+    for a in into:
         raw(a)[...] = taken[start : start + a.nbytes]
         start += a.nbytes
-    return found
+    return into
 
 
 def exchange(group: Group, array: Array, dst: int | None, src: int | None, what: str, compared: bool = True) -> Array:

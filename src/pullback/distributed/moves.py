@@ -7,7 +7,7 @@
 | SumParts | partial | replicated | the identity of replicated tensors |
 | ToParts | varying | partial | Vary |
 | Broadcast(src) | varying | replicated | KeepAt(src) |
-| AllGather | varying | n replicated | TakeOwn |
+| AllGather, GatherUneven | varying | n replicated | TakeOwn, TakeUneven |
 | Reduce(dst) | varying | varying | Spread(dst) |
 | Gather(dst) | varying | n varying | Scatter(dst) |
 | ReduceScatter | n varying | varying | ShareOut |
@@ -20,6 +20,7 @@ Since every adjoint is again in the table, derivatives of all orders follow, in 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -169,6 +170,10 @@ class AllGather(Move):
     def adjoint(self) -> Move:
         return TakeOwn(self.group, self.name)
 
+    @property
+    def details(self) -> str:
+        return "in equal parts, else uneven=True" if self.name.startswith("all_gather") else ""
+
 
 class TakeOwn(Move):
     takes, talks = REPLICATED, False
@@ -179,6 +184,37 @@ class TakeOwn(Move):
     @property
     def adjoint(self) -> Move:
         return AllGather(self.group, self.name)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Uneven(Move):
+    """shapes: those of the parts of the ranks."""
+
+    alike: ClassVar[bool] = False
+
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+    def batched(self, size: int) -> Move:
+        return dataclasses.replace(self, shapes=tuple((size, *shape) for shape in self.shapes))
+
+    @property
+    def details(self) -> str:
+        return str(self.shapes)
+
+
+class GatherUneven(_Uneven, AllGather):
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        return messages.all_gather(self.group, arrays[0], "", self.shapes)
+
+    @property
+    def adjoint(self) -> Move:
+        return TakeUneven(self.group, self.name, self.shapes)
+
+
+class TakeUneven(_Uneven, TakeOwn):
+    @property
+    def adjoint(self) -> Move:
+        return GatherUneven(self.group, self.name, self.shapes)
 
 
 class Reduce(_Rooted):
@@ -364,8 +400,13 @@ def _checked(how: Move, tensors: Sequence[Tensor]) -> list[str]:
 
 def _signature(how: Move, tensors: Sequence[Tensor], levels: Sequence[str]) -> str:
     """What the ranks have to agree in."""
-    shapes = str([list(t._data.shape) for t in tensors]) if how.alike else ""
-    return f"{how.name} {tensors[0].dtype}{shapes} {how.details}{' in ' if levels else ''}{', '.join(levels)}"
+    shown = _shown(tensors[0].dtype, tuple([t._data.shape for t in tensors]) if how.alike else None)
+    return f"{how.name} {shown} {how.details}{' in ' if levels else ''}{', '.join(levels)}"
+
+
+@functools.lru_cache(1000)
+def _shown(dtype: Any, shapes: tuple[tuple[int, ...], ...] | None) -> str:
+    return str(dtype) if shapes is None else f"{dtype}{[[*shape] for shape in shapes]}"
 
 
 def _transforms(how: Move, tensors: Sequence[Tensor]) -> list[str]:

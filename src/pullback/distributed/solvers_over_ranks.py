@@ -83,8 +83,9 @@ def gmres(
 ) -> Tensor:
     """The solution of ``A(x, *params) = b`` by generalised minimal residuals, for any regular linear `A`.
 
-    restart: how many vectors are kept before it begins again. maxiter: how often it begins again at most. The others
-    are those of `cg`. The gradient applies the adjoint of `A`, which is computed from `A` itself.
+    restart: how many vectors are kept before it begins again. maxiter: in how many cycles of so many products with `A`
+    it has to end: unless given, those of 10 times as many products as there are unknowns, and of at most 10,000. The
+    others are those of `cg`. The gradient applies the adjoint of `A`, which is computed from `A` itself.
 
     Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986) 856.
     """
@@ -92,6 +93,10 @@ def gmres(
         if restart < 1:
             raise ValueError(errors.message("gmres(): restart", expected="at least 1", found=str(restart)))
     return _solve("gmres()", functools.partial(_minimal_residuals, restart), A, b, params, (rtol, atol, maxiter), group)
+
+
+_PRODUCTS = 10_000
+"""The most products with `A` in `gmres`, unless told."""
 
 
 # The methods, on arrays -----------------------------------------------------------------------------------------------
@@ -110,7 +115,9 @@ def _norm(group: Group, a: Array) -> float:
     return math.sqrt(_inner(group, a, a).real)
 
 
-def _conjugate_gradients(group: Group, A: Apply, b: Array, most: float, maxiter: int) -> tuple[Array, float]:
+def _conjugate_gradients(
+    group: Group, A: Apply, b: Array, most: float, maxiter: int, given: bool
+) -> tuple[Array, float]:
     eps = float(np.finfo(b.dtype).eps)
     x, r = np.zeros_like(b), b.copy()
     p, first = r.copy(), _inner(group, r, r).real
@@ -156,11 +163,12 @@ def _not_for_cg(found: str, expected: str) -> RuntimeError:
 
 
 def _minimal_residuals(
-    restart: int, group: Group, A: Apply, b: Array, most: float, maxiter: int
+    restart: int, group: Group, A: Apply, b: Array, most: float, maxiter: int, given: bool
 ) -> tuple[Array, float]:
     x, r = np.zeros_like(b), b.copy()
-    length = _norm(group, r)
-    for _ in range(maxiter):
+    length = before = _norm(group, r)
+    cycles = maxiter if given else max(1, min(maxiter, _PRODUCTS) // restart)
+    for _ in range(cycles):
         if length <= most:
             break
         basis, h = [r / length], np.zeros((restart + 1, restart), b.dtype)
@@ -186,6 +194,18 @@ def _minimal_residuals(
         before, length = length, _norm(group, r)
         if not length < before * (1 - 1e-6):  # nor will it be in the next cycle, which begins with the same
             break
+    else:
+        if length > 10 * most:
+            more = math.ceil(math.log(most / length) / math.log(length / before)) if most else math.inf
+            raise RuntimeError(
+                errors.message(
+                    f"gmres() has not converged in {cycles} cycles of {restart} products with A",
+                    expected=f"a residual of at most {most:.2e}",
+                    found=f"{length:.2e}, and {length / before:.3g} of it is left by a cycle: {more} more would be needed",
+                    do=f"give a larger restart, which helps most, a larger rtol, or maxiter={cycles + more}; better is "
+                    "an A that is scaled, or multiplied by an approximate inverse",
+                )
+            )
     return x, length
 
 
@@ -281,7 +301,8 @@ class _Solver:
         def apply(a: Array) -> Array:
             return self.apply(wrap(a), *params).numpy()
 
-        found, left = self.method(self.group, apply, array, most, 10 * count if maxiter is None else maxiter)
+        limit, given = (10 * count, False) if maxiter is None else (maxiter, True)
+        found, left = self.method(self.group, apply, array, most, limit, given)
         if not left <= 10 * most:  # the true residual, which rounding lets fall behind the one that the method counts
             raise RuntimeError(
                 errors.message(

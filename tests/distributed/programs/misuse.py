@@ -111,6 +111,31 @@ if SIZE > 1:
     ):
         with pytest.raises(RuntimeError, match=words):
             stepped(params, evaluate)
+
+
+# a schedule that looks at the loss
+def lowered(params, metric):
+    optimizer = optim.SGD(params, lr=1.0)
+    schedule = optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    for _ in range(3):
+        schedule.step(metric)
+    return optimizer.param_groups[0]["lr"]
+
+
+OWN = local(model).detach()
+for params in ([*model.parameters()], [shared]):
+    if SIZE > 1:
+        for metric in (OWN, float("nan") if RANK else 1.0):
+            with pytest.raises(RuntimeError, match=r"ReduceLROnPlateau.step\(\) at .*misuse.py:\d+: the ranks hold") as error:
+                lowered(params, metric)
+            assert "all_reduce(x, AVG)" in str(error.value)
+    assert lowered(params, mean_of_all(model)) == pytest.approx(0.01)
+assert lowered([part], OWN) == pytest.approx(0.01)
+zero = dist.ZeroRedundancyOptimizer(model.parameters(), optim.SGD, lr=1.0)
+if SIZE > 1:
+    with pytest.raises(RuntimeError, match="the ranks hold different values"):
+        optim.lr_scheduler.ReduceLROnPlateau(zero).step(OWN)
+
 mine = pullback.tensor([float(RANK)], requires_grad=True)  # each rank may have a problem of its own
 
 

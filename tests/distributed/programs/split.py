@@ -4,6 +4,7 @@ import functools
 import sys
 
 import numpy as np
+import pytest
 
 import pullback
 import pullback.distributed as dist
@@ -117,7 +118,7 @@ def products():
     for order in (1, 2, 3.5, float("inf")):
         close(dist.norm(a, order), np.linalg.norm(x.ravel(), order))
     assert dist.placement(dist.norm(a)) == "replicated"
-    zero = pullback.zeros(2, requires_grad=True)
+    zero = dist.varying(pullback.zeros(2, requires_grad=True))
     dist.norm(zero).backward()
     assert zero.grad.tolist() == [0, 0]
     few = pullback.ones(RANK)  # none on the first
@@ -189,6 +190,17 @@ def not_for_cg(rng, n, part):
     around = np.roll(np.eye(n), 1, axis=0)  # the first n - 1 steps of GMRES bring nothing
     first = functools.partial(dist.gmres, restart=2)
     found_soon("give a larger maxiter or rtol, or restart", first, around, np.eye(n)[0], most=6)
+    # a flow with little diffusion, whose residual falls slowly: it says how many cycles more would do
+    flow = 2.001 * np.eye(n) - 1.0 * np.eye(n, k=1) - np.eye(n, k=-1)
+    found_soon(" more would be needed", first, flow, np.eye(n)[0], most=15 * n + 2)
+    with pytest.raises(RuntimeError, match="maxiter=") as error:
+        solved(first, flow, np.eye(n)[0])
+    enough = int(str(error.value).partition("maxiter=")[2].partition(";")[0])
+    rows = pullback.tensor(flow[part])
+    x = first(
+        lambda x: rows @ dist.varying(F.all_gather_into_tensor(x)), pullback.tensor(np.eye(n)[0][part]), maxiter=enough
+    )
+    close(x, np.linalg.solve(flow, np.eye(n)[0])[part], 1e-6)
     refused(TypeError, "Tensor", lambda: dist.cg(lambda x: x, [1.0]))
 
 

@@ -25,7 +25,7 @@ from ... import errors
 from ...ops import NAMES
 from ...tensor.tensor import Tensor, need_tensor
 from .. import moves
-from ..meeting import Refusals, need_fitting, tell_refused
+from ..meeting import Refusals, gathered_objects, need_fitting, tell_refused
 from ..messages import ReduceOp, need_for_each, need_op
 from ..moves import group_for, move
 from ..placements import PARTIAL, placement
@@ -75,19 +75,34 @@ def broadcast(tensor: Tensor, src: int, group: Group | None = None) -> Tensor:
     return move(moves.Broadcast(found, "broadcast()", root), tensor)
 
 
-def all_gather(tensor: Tensor, group: Group | None = None) -> tuple[Tensor, ...]:
-    """The tensors of all ranks, in their order, each replicated."""
+def all_gather(tensor: Tensor, group: Group | None = None, *, uneven: bool = False) -> tuple[Tensor, ...]:
+    """The tensors of all ranks, in their order, each replicated.
+
+    uneven: their shapes may differ; ranks tell each other by a further message. Without it that is an error.
+
+    >>> import pullback, pullback.distributed as dist
+    >>> dist.init_process_group()
+    >>> dist.nn.functional.all_gather(pullback.ones(dist.get_rank() + 1), uneven=True)
+    (tensor([1.], placement='replicated'),)
+    >>> dist.destroy_process_group()
+    """
     found = group_for("all_gather()", tensor, group)
-    return move(moves.AllGather(found, "all_gather()"), tensor)
+    if not uneven:
+        return move(moves.AllGather(found, "all_gather()"), tensor)
+    shapes = tuple(gathered_objects(found, tuple(tensor.shape), "all_gather(), uneven"))
+    return move(moves.GatherUneven(found, "all_gather()", shapes), tensor)
 
 
-def all_gather_into_tensor(tensor: Tensor, group: Group | None = None) -> Tensor:
-    """The tensors of all ranks, joined along their first axis, replicated. tensor: with at least one axis."""
+def all_gather_into_tensor(tensor: Tensor, group: Group | None = None, *, uneven: bool = False) -> Tensor:
+    """The tensors of all ranks, joined along their first axis, replicated. tensor: with at least one axis.
+
+    uneven: the lengths of that axis may differ, as for `all_gather`.
+    """
     found = group_for("all_gather_into_tensor()", tensor, group)
     with Refusals(found, "all_gather_into_tensor()"):
         if not tensor.ndim:
             raise RuntimeError(errors.message("all_gather_into_tensor()", expected="an axis", found="a 0-d tensor"))
-    return NAMES[""]["cat"](all_gather(tensor, group))
+    return NAMES[""]["cat"](all_gather(tensor, group, uneven=uneven))
 
 
 def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Group | None = None) -> Tensor:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsFloat
 
 from ...errors import message
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, PerGroup, check_optimizer, per_group, set_value, values_of, warn_of_epoch
+
+LOOKS: list[Callable[[Optimizer, float], None]] = []
+"""Called with the optimiser and the metric before each step: `distributed` refuses one that ranks have differently."""
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -78,6 +81,8 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
         """Record this epoch's metric (a number or a tensor of one element), and lower the rate if it is time."""
         current = float(metrics)
+        for look in LOOKS:
+            look(self.optimizer, current)
         if epoch is not None:
             warn_of_epoch()
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
