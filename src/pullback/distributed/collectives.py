@@ -154,7 +154,9 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Group | Non
     shapes = [[*a.shape] for a in parts]
     compare(found, "all_gather()", f"all_gather() {data.dtype} of {shapes}", False)
     differ = any(shape != shapes[0] for shape in shapes)
-    for t, a in zip(tensor_list, messages.all_gather(found, data, "all_gather()", shapes if differ else ()), strict=True):
+    for t, a in zip(
+        tensor_list, messages.all_gather(found, data, "all_gather()", shapes if differ else ()), strict=True
+    ):
         _write(t, a)
 
 

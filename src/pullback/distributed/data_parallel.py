@@ -233,7 +233,7 @@ class DistributedDataParallel(Module):
 def _trainable(module: Any) -> list[Tensor]:
     if not isinstance(module, Module):
         raise TypeError(errors.message("DistributedDataParallel", expected="a Module", found=errors.describe(module)))
-    params = [p for p in module.parameters() if p.requires_grad]
+    params: list[Tensor] = [p for p in module.parameters() if p.requires_grad]
     if not params:
         raise RuntimeError(
             "DistributedDataParallel is not needed when a module doesn't have any parameter that requires a "

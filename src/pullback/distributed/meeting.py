@@ -108,7 +108,10 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     world = the_world()
     whole = world.groups[0]
     with Refusals(whole, "new_group()"):
-        chosen, seconds = _members(world.size, ranks, backend), world.timeout if timeout is None else seconds_of(timeout)
+        chosen, seconds = (
+            _members(world.size, ranks, backend),
+            world.timeout if timeout is None else seconds_of(timeout),
+        )
     compare(whole, "new_group()", f"new_group({chosen})", False)
     if whole.comm is None:
         return Group(world, None, chosen, seconds)

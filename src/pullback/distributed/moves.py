@@ -88,11 +88,17 @@ class AllReduce(Move):
         return Vary(self.group, self.name)
 
 
-class Vary(Move):
-    takes, talks = REPLICATED, False
+class _Here(Move):
+    """A move within each rank: the values stay what they are."""
+
+    talks = False
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [a.copy() for a in arrays]
+
+
+class Vary(_Here):
+    takes = REPLICATED
 
     @property
     def adjoint(self) -> Move:
@@ -107,22 +113,16 @@ class SumParts(AllReduce):
         return Same(self.group, self.name)
 
 
-class Same(Move):
-    takes, gives, talks = REPLICATED, REPLICATED, False
-
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [a.copy() for a in arrays]
+class Same(_Here):
+    takes, gives = REPLICATED, REPLICATED
 
     @property
     def adjoint(self) -> Move:
         return self
 
 
-class ToParts(Move):
-    gives, talks = PARTIAL, False
-
-    def run(self, arrays: Sequence[Array]) -> list[Array]:
-        return [a.copy() for a in arrays]
+class ToParts(_Here):
+    gives = PARTIAL
 
     @property
     def adjoint(self) -> Move:
@@ -378,7 +378,7 @@ def _not_said(tensors: Sequence[Tensor]) -> list[Any]:
         if type(node) is AccumulateGrad:
             if node not in SAID and node.transform is None and isinstance(node._data, np.ndarray) and node._data.size:
                 found.append(node)
-        elif not (type(how := getattr(node, "how", None)) is Vary):
+        elif type(getattr(node, "how", None)) is not Vary:
             stack += [edge[0] for edge in node._edges if edge is not None]
     return found
 

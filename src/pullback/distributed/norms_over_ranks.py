@@ -81,8 +81,9 @@ def clip_grad_norm_(
     with Refusals(found, "clip_grad_norm_()"):
         _need_order("clip_grad_norm_(): norm_type", norm_type)
         params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-        given = [(p._grad, _is_shared(p, found)) for p in params if need_tensor("clip_grad_norm_()", p)._grad is not None]
-    same = [[*g.shape] for g, shared in given if shared]
+        grads = [(p, need_tensor("clip_grad_norm_()", p)._grad) for p in params]
+        given = [(g, _is_shared(p, found)) for p, g in grads if g is not None]
+    same = [[*g.shape] for g, once in given if once]
     compare(found, "clip_grad_norm_()", f"clip_grad_norm_() {max_norm} {norm_type}, replicated {same}", False)
     arrays = [(memory_of(g._data), shared) for g, shared in given]
     join, op, last = (max, "MAX", 1.0) if math.isinf(norm_type) else (math.fsum, "SUM", 1 / norm_type)

@@ -201,7 +201,7 @@ def _minimal_residuals(
                 errors.message(
                     f"gmres() has not converged in {cycles} cycles of {restart} products with A",
                     expected=f"a residual of at most {most:.2e}",
-                    found=f"{length:.2e}, and {length / before:.3g} of it is left by a cycle: {more} more would be needed",
+                    found=f"{length:.2e}, and a cycle leaves {length / before:.3g} of it: {more} more would be needed",
                     do=f"give a larger restart, which helps most, a larger rtol, or maxiter={cycles + more}; better is "
                     "an A that is scaled, or multiplied by an approximate inverse",
                 )

@@ -126,7 +126,9 @@ OWN = local(model).detach()
 for params in ([*model.parameters()], [shared]):
     if SIZE > 1:
         for metric in (OWN, float("nan") if RANK else 1.0):
-            with pytest.raises(RuntimeError, match=r"ReduceLROnPlateau.step\(\) at .*misuse.py:\d+: the ranks hold") as error:
+            with pytest.raises(
+                RuntimeError, match=r"ReduceLROnPlateau.step\(\) at .*misuse.py:\d+: the ranks hold"
+            ) as error:
                 lowered(params, metric)
             assert "all_reduce(x, AVG)" in str(error.value)
     assert lowered(params, mean_of_all(model)) == pytest.approx(0.01)

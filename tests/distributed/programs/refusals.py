@@ -1,5 +1,7 @@
 """Calls that one rank refuses, and programs that catch it: every rank raises, and the next collective is right."""
 
+import functools
+
 import pullback
 import pullback.distributed as dist
 import pullback.distributed.nn.functional as F
@@ -169,19 +171,20 @@ for pair in PAIRS if RANK < 2 else []:
     (dist.recv if RANK else dist.send)(good, 1 - RANK, tag=3)
     assert good.tolist() == [1.0] * 3
 # what one of two ranks refuses is told to the other, whichever it is, and however large the message
+to_other = functools.partial(dist.recv if RANK else dist.send, **{"src" if RANK else "dst": 1 - RANK}, tag=5)
 NOT_SENT = {"no tensor": 3, "placed": placed, "requires grad": plain.clone().requires_grad_()}
 for bad in (0, 1) if RANK < 2 else ():
     for name, given in NOT_SENT.items():
         for size in (3, 1_000_000):
-            call = lambda x: (dist.recv if RANK else dist.send)(x, 1 - RANK, tag=5)  # noqa: E731
-            error = error_of(lambda call=call, x=at(bad, given, ones(size)): call(x))
+            x = at(bad, given, ones(size))
+            error = error_of(lambda x=x: to_other(x))
             assert error is not None, (RANK, bad, name)
-            if RANK != bad:
+            if bad != RANK:
                 assert isinstance(error, dist.DistBackendError), error
                 assert f"rank {bad} refuses {'irecv' if bad else 'isend'}() at" in str(error), error
                 assert "refusals.py:" in str(error), error
             good = pullback.full((size,), RANK + 1.0)
-            call(good)
+            to_other(good)
             assert good[-1].item() == 1.0
 for tag in (-1, 1 << 40, "a"):
     error = error_of(lambda tag=tag: dist.send(ones(2), (RANK + 1) % SIZE, tag=tag))
