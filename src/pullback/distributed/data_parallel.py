@@ -99,7 +99,10 @@ class DistributedDataParallel(Module):
         with Refusals(group, "DistributedDataParallel"):
             params = _trainable(module)
         held = [*module.parameters(), *module.buffers()]
-        compare(group, "DistributedDataParallel", f"a module with {[(t.dtype, [*t.shape]) for t in held]}", False)
+        said = f"{bucket_cap_mb=} {find_unused_parameters=} {broadcast_buffers=}"
+        compare(
+            group, "DistributedDataParallel", f"a module with {[(t.dtype, [*t.shape]) for t in held]}, {said}", False
+        )
         self.module = module
         self.__dict__.update(
             group=group, find_unused_parameters=find_unused_parameters, broadcast_buffers=broadcast_buffers,

@@ -57,7 +57,8 @@ def norm(x: Tensor, ord: float = 2.0, *, group: Group | None = None) -> Tensor:
     with Refusals(group_of(group), "norm()"):
         _need_order("norm(): ord", ord)
         own = of(need_tensor("norm()", x), ord) if x.numel() else x.abs().sum()
-    return of(NAMES[""]["stack"](move(AllGather(placed_on(own, group), "norm()"), own)), ord)
+    how = AllGather(placed_on(own, group), f"norm(ord={float(ord)})")
+    return of(NAMES[""]["stack"](move(how, own)), ord)
 
 
 def _need_order(what: str, order: float) -> None:

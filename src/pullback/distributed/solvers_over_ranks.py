@@ -283,7 +283,7 @@ class _Solver:
 
     def __call__(self, b: Tensor, *params: Tensor) -> Tensor:
         tracked = thread.modes.grad_enabled and any(map(is_tracked, (b, *params)))
-        signature = f"{self.what} of {b.dtype}"
+        signature = f"{self.what} of {b.dtype}, {getattr(self.method, 'args', ())} {self.limits}"
         tracked = bool(compare(self.group, self.what, signature, tracked)) and thread.modes.grad_enabled
         token = wrap(np.zeros(()))
         token._requires_grad = tracked and not any(map(is_tracked, (b, *params)))

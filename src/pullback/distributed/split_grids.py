@@ -155,8 +155,9 @@ def halo(
             )
     grid, along = (_ring(found, periodic), 0) if grid is None else (grid, axis)
     before, after = grid.neighbour(along, -1), grid.neighbour(along, 1)
-    front = move(Border(grid.group, "halo()", after, before), x.narrow(axis, cells - width, width))
-    behind = move(Border(grid.group, "halo()", before, after), x.narrow(axis, 0, width))
+    what = f"halo(axis={axis}, width={width}, periodic={grid.periodic[along]})"  # in which the ranks agree
+    front = move(Border(grid.group, what, after, before), x.narrow(axis, cells - width, width))
+    behind = move(Border(grid.group, what, before, after), x.narrow(axis, 0, width))
     return NAMES[""]["cat"]([front, x, behind], axis)
 
 
@@ -190,12 +191,11 @@ def _transformed(name: str, x: Tensor, axis: int, norm: str | None, group: Group
     lines = x.movedim(axis, -1)
     shape = lines.shape
     lines = lines.reshape(-1, shape[-1])
-    lengths = gathered_objects(found, shape[-1], f"{name}()")
+    what = f"{name}(axis={axis}, norm={norm!r})"
+    lengths = gathered_objects(found, shape[-1], what)
     many = np.diff([i * lines.shape[0] // found.size for i in range(found.size + 1)]).tolist()  # of lines, of each rank
     mine = many[found.rank]
-    there = AllToAll(
-        found, f"{name}()", tuple((n, shape[-1]) for n in many), tuple((mine, length) for length in lengths)
-    )
+    there = AllToAll(found, what, tuple((n, shape[-1]) for n in many), tuple((mine, length) for length in lengths))
     whole = NAMES[""]["cat"](move(there, *lines.split(many)), 1)
     changed = NAMES["fft"][name](whole, norm=norm) if mine else whole + 0j
     back = NAMES[""]["cat"](move(there.adjoint, *changed.split(lengths, 1)))

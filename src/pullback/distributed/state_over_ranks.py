@@ -55,7 +55,12 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.state = self.optim.state
         self._whole: dict[str, Any] | None = None
         kinds = [(p.dtype, [*p.shape]) for p in self._params()]
-        compare(self._group, "ZeroRedundancyOptimizer", f"ZeroRedundancyOptimizer of {kinds}", False)
+        compare(
+            self._group,
+            "ZeroRedundancyOptimizer",
+            f"ZeroRedundancyOptimizer of {kinds} by {optimizer_class.__name__}, {defaults}",
+            False,
+        )
 
     def _params(self) -> list[Tensor]:
         return [p for group in self.param_groups for p in group["params"]]

@@ -99,6 +99,18 @@ WRONG = {  # calls; rank `bad` refuses an argument that another rank would take
     "new_group of another shape": lambda bad: dist.new_group([at(bad, 0, 1)]),
     "Grid of another shape": lambda bad: dist.Grid(at(bad, (1, SIZE), (SIZE, 1))),
     "consolidate_state_dict of another shape": lambda bad: OPTIMIZER.consolidate_state_dict(at(bad, 1, 0)),
+    "halo width of another shape": lambda bad: dist.halo(plain, 0, at(bad, 2, 1)),
+    "halo periodic of another shape": lambda bad: dist.halo(plain, 0, periodic=bad == RANK),
+    "halo axis of another shape": lambda bad: dist.halo(ones(4, 4), at(bad, 1, 0)),
+    "fft axis of another shape": lambda bad: dist.fft(ones(4, 4), at(bad, 1, 0)),
+    "fft norm of another shape": lambda bad: dist.fft(plain, 0, at(bad, "ortho")),
+    "norm order of another shape": lambda bad: dist.norm(plain, at(bad, 1, 2)),
+    "cg rtol of another shape": lambda bad: dist.cg(lambda x: x, plain, rtol=at(bad, 0.1)),
+    "gmres restart of another shape": lambda bad: dist.gmres(lambda x: x, plain, restart=at(bad, 3, 4)),
+    "DistributedDataParallel of another shape": lambda bad: dist.DistributedDataParallel(
+        network(), find_unused_parameters=bad == RANK
+    ),
+    "ZeroRedundancyOptimizer of another shape": lambda bad: zero(pullback.optim.SGD, lr=at(bad, 0.1, 0.2)),
     "another shape": lambda bad: F.all_reduce(ones(at(bad, 3, 2))),
 }
 
