@@ -11,7 +11,8 @@ pytestmark = needs_mpi
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize(
-    "what", ["one_gradient", "progress", "steps", "unused", "sampler", "clipping", "zero_redundancy", "heat"]
+    "what",
+    ["one_gradient", "progress", "steps", "unused", "odd_parameters", "sampler", "clipping", "zero_redundancy", "heat"],
 )
 def test_it_equals_one_process(what: str, ranks: int, tmp_path: Path) -> None:
     passes(ranks, "training", what, str(tmp_path))

@@ -51,7 +51,9 @@ class _Bucket:
     def __init__(self, params: Sequence[Tensor]) -> None:
         self.params = params
         self.waits_for: set[int] = set()
-        self.memory = np.empty(sum(p.numel() for p in params), messages.addable(params[0]._data[:0].copy()).dtype)
+        self.memory = np.empty(
+            sum(p.numel() for p in params), messages.addable(np.empty(0, params[0]._data.dtype)).dtype
+        )
         self.request: Any = None
 
     def parts(self) -> Iterator[tuple[Tensor, np.ndarray[Any, Any]]]:

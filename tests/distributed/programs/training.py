@@ -143,6 +143,43 @@ def sampler():
         assert len(found) == (10 * SIZE if drop and SIZE > 1 else 10 * SIZE + 1)
 
 
+class Odd(nn.Module):
+    """Parameters of every kind: complex, without an axis, empty, of 16 bits, transposed, frozen; others on each rank."""
+
+    def __init__(self):
+        super().__init__()
+        rng = np.random.default_rng(RANK)
+        self.z = nn.Parameter(pullback.tensor(rng.standard_normal()).double())
+        self.c = nn.Parameter(pullback.tensor(rng.standard_normal(3) + 1j * rng.standard_normal(3)))
+        self.e = nn.Parameter(pullback.zeros(0).double())
+        self.t = nn.Parameter(pullback.tensor(rng.standard_normal((4, 3))).T)
+        self.b = nn.Parameter(pullback.tensor(rng.standard_normal((3, 2))).bfloat16())
+        self.h = nn.Parameter(pullback.tensor(rng.standard_normal(3)).half())
+        self.f = nn.Parameter(pullback.ones(2).double(), requires_grad=False)
+        self.y = nn.Parameter(pullback.tensor(rng.standard_normal()).double())
+
+    def forward(self, x):
+        found = ((x * self.c).abs() ** 2 * self.z * self.y).sum(1) + self.e.sum() + (x @ self.t).sin().sum(1)
+        return found + (x.bfloat16() @ self.b).double().sum(1) + (x * self.h.double()).sum(1) * self.f.sum()
+
+
+def odd_parameters():
+    rows = pullback.tensor(np.random.default_rng(5).standard_normal((4 * SIZE, 3)))
+    for cap in (25, 1e-5):
+        model = DistributedDataParallel(Odd(), bucket_cap_mb=cap)
+        whole = Odd()
+        whole.load_state_dict(model.module.state_dict())
+        model(rows[4 * RANK : 4 * RANK + 4]).mean().backward()
+        whole(rows).mean().backward()
+        for (name, p), q in zip(model.module.named_parameters(), whole.parameters(), strict=True):
+            assert (p.grad is None) == (name == "f"), name
+            if p.grad is not None:
+                mine, theirs = (g.to(pullback.complex128).numpy() for g in (p.grad, q.grad))
+                np.testing.assert_allclose(
+                    mine, theirs, rtol=2e-2 if name in "bh" else 1e-12, atol=1e-2 * (name in "bh")
+                )
+
+
 def clipping():
     p = pullback.zeros(3, requires_grad=True)
     for order in (2.0, 1.0, float("inf")):
