@@ -144,7 +144,7 @@ def sampler():
 
 
 class Odd(nn.Module):
-    """Parameters of every kind: complex, without an axis, empty, of 16 bits, transposed, frozen; others on each rank."""
+    """Parameters of every kind: complex, without an axis, empty, of 16 bits, frozen; others on each rank."""
 
     def __init__(self):
         super().__init__()
