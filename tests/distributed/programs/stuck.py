@@ -19,7 +19,7 @@ if HOW.startswith("never_begins") and os.environ["PMI_RANK"] == "1":
 dist.init_process_group(timeout=3)
 RANK, SIZE = dist.get_rank(), dist.get_world_size()
 FIRST = RANK == 0
-x = pullback.ones(3, requires_grad=True)
+x = dist.varying(pullback.ones(3, requires_grad=True))
 t = pullback.ones(3)
 
 
