@@ -139,3 +139,116 @@ def test_it_runs_on_arrays(batched: bool, monkeypatch: pytest.MonkeyPatch) -> No
     found = vmap(push)(t) if batched else push(t)
     assert found.shape == t.shape
     assert ran
+
+
+def _steps(seed: int) -> list[Any]:
+    """A program: what is done to two of the tensors so far, by their numbers."""
+    rng = np.random.default_rng(seed)
+    makes = [
+        lambda a, b: a * b,
+        lambda a, b: a - b,
+        lambda a, b: 2.0 * a + 1.0,
+        lambda a, b: a.reshape(3, 2).reshape(2, 3),
+        lambda a, b: a.view(6)[:].view(2, 3),
+        lambda a, b: a[:, [2, 0, 1]],
+        lambda a, b: a.t().t()[:2],
+        lambda a, b: a.roll(1, 1),
+        lambda a, b: a.flip(0),
+        lambda a, b: pullback.cat([a[:1], b[1:]]),
+        lambda a, b: pullback.stack([a, b, a], -1)[..., 1],
+        lambda a, b: a.expand(2, 3),
+        lambda a, b: a.sin(),
+        lambda a, b: -a,
+    ]
+    writes = [
+        lambda a, b: a.mul_(b),
+        lambda a, b: a.add_(1.0),
+        lambda a, b: a[0].copy_(b[1]),
+        lambda a, b: a.t().mul_(0.5),
+        lambda a, b: a.view(-1)[1:4].sub_(b.reshape(-1)[:3]),
+        lambda a, b: a._data.tangent,  # somebody asks for its Tensor
+        lambda a, b: a._data.tangent.mul_(3.0),  # and writes to it
+        lambda a, b: a._data.tangent[1].copy_(b._data.tangent[0]),
+    ]
+    found = []
+    for _ in range(14):
+        kinds = writes if rng.random() < 0.35 else makes
+        found.append((kinds[int(rng.integers(len(kinds)))], *rng.integers(9, size=2)))
+    return found
+
+
+def _ran(steps: list[Any], batched: bool, recorded: bool) -> Any:
+    """What a program gives: all values and tangents, and the derivative of these; or its error, and where it came."""
+    done = 0
+
+    def f(x: Any, y: Any) -> Any:
+        nonlocal done
+        tensors = [x * 1.0, y + 0.0, x.roll(1, 0)]
+        for step, first, second in steps:
+            made = step(tensors[first % len(tensors)], tensors[second % len(tensors)])
+            done += 1
+            if made is not None and made.shape == x.shape and isinstance(made._data, dual.Dual):
+                tensors.append(made)
+        return tuple(tensors)
+
+    rng = np.random.default_rng(1)
+    x, y = (pullback.from_numpy(rng.random((2, 3))) for _ in range(2))
+    v, w = (pullback.from_numpy(rng.random((4, 2, 3) if batched else (2, 3))) for _ in range(2))
+    v.requires_grad_(recorded)
+
+    def push(v: Any, w: Any) -> Any:
+        return jvp(f, (x, y), (v, w))
+
+    try:
+        found = [t for part in (vmap(push) if batched else push)(v, w) for t in part]
+        if recorded:
+            total = sum((i + 1.5) * (t * t).sum() for i, t in enumerate(found))
+            found.append(pullback.autograd.grad(total, v)[0])
+        return [t.detach().numpy().copy() for t in found]
+    except Exception as error:
+        return done, type(error), str(error)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("batched", [False, True])
+def test_programs_with_views_and_writes_do_the_same(
+    batched: bool, recorded: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = 0
+    for seed in range(200):
+        steps = _steps(seed)
+        on_arrays = _ran(steps, batched, recorded)
+        with monkeypatch.context() as patch:
+            patch.setattr(dual, "array_rule", lambda op: None)
+            on_tensors = _ran(steps, batched, recorded)
+        if isinstance(on_tensors, tuple):
+            assert on_arrays == on_tensors, seed
+            continue
+        whole += 1
+        assert len(on_arrays) == len(on_tensors)
+        for a, b in zip(on_arrays, on_tensors, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, err_msg=str(seed))
+    assert whole > 50
+
+
+@pytest.mark.parametrize("batched", [False, True])
+@pytest.mark.parametrize("view", [lambda b: b.view(6), lambda b: b.t()[1:].t(), lambda b: b[0][None]])
+def test_a_view_follows_what_is_recorded_for_its_base_later(view: Any, batched: bool) -> None:
+    """The tangent of the view is an array when its base's becomes part of a graph."""
+
+    def f(x: Any, y: Any) -> Any:
+        base = y * 1.0
+        seen = view(base)
+        base.mul_(x)
+        return seen * 2.0
+
+    x, y = pullback.rand(2, 3), pullback.rand(2, 3)
+    v, w = (pullback.rand(*((4,) if batched else ()), 2, 3) for _ in range(2))
+    v.requires_grad_()
+    push = lambda v, w: jvp(f, (x, y), (v, w))[1]  # noqa: E731
+    found = (vmap(push) if batched else push)(v, w)
+    expected = pullback.stack([2.0 * view(a * y + x * b) for a, b in zip(v, w, strict=True)]) if batched else None
+    expected = 2.0 * view(v * y + x * w) if expected is None else expected
+    pullback.testing.assert_close(found, expected)
+    for got, right in zip(*(pullback.autograd.grad((t * t).sum(), v) for t in (found, expected)), strict=True):
+        pullback.testing.assert_close(got, right)

@@ -35,7 +35,7 @@ class by:  # noqa: N801 - written as a fact in an entry
     """
 
     def __init__(self, change: Change, tied: Tied | None = None) -> None:
-        self._change, self._tied = change, tied
+        self.change, self.tied = change, tied
 
     def __call__(self, level: Vmap, op: Op, args: Args, kwargs: dict[str, Any]) -> Any:
         source, *rest = op.padded(args, kwargs)
@@ -47,11 +47,11 @@ class by:  # noqa: N801 - written as a fact in an entry
 
     def of_whole(self, op: Op, value: Tensor, rest: Sequence[Any], kwargs: dict[str, Any] = NO_NAMES) -> Tensor | None:
         """The results for all elements of `value`; None if it does not apply. rest: arguments that are no Tensors."""
-        found = self._change(value._data.shape, *rest)
+        found = self.change(value._data.shape, *rest)
         if found is None:
             return None
         out: Tensor = op.unchecked(value, *found, **kwargs)
-        return out if self._tied is None else self._tied(out, op, (value, *found))
+        return out if self.tied is None else self.tied(out, op, (value, *found))
 
 
 def moved(dim: Any, shape: Any) -> Any:

@@ -17,9 +17,9 @@ import numpy as np
 from ..autograd.saved import changed, watch
 from ..table.calls import as_view, shares
 from ..table.levels import Level, has_room, inner, mapped, with_room
-from ..tensor.arrays import repeats
+from ..tensor.arrays import repeats, writable
 from ..tensor.memory import LevelPayload, check_fit, innermost, same_memory
-from ..tensor.modes import thread, within
+from ..tensor.modes import INFERENCES, thread, within
 from ..tensor.nested import any_instance
 from ..tensor.overrides import ACTIVE
 from ..tensor.tensor import PLAIN, Lifted, Tensor, cannot_convert, is_tracked, wrap
@@ -52,19 +52,57 @@ _Bare = tuple[list[Any], list[Any], dict[int, Any], Any]
 
 
 class Dual(LevelPayload):
-    """A primal and its tangent: a Tensor of the same shape and dtype, or None for zero."""
+    """A primal and its tangent: a Tensor of the same shape and dtype, or None for zero.
 
-    __slots__ = ("primal", "tangent")
+    A tangent that a rule made as an array stays one until its Tensor is asked for. array: that array, or None. batch:
+    the `vmap` that it varies over, along its first axis, or None. way: the Dual whose tangent it is a view of, with the
+    operation and its other arguments; None if its memory is its own.
+    """
 
-    def __init__(self, level: Jvp, primal: Tensor, tangent: Tensor | None) -> None:
-        self.level, self.primal, self.tangent = level, primal, tangent
+    __slots__ = ("_tangent", "array", "batch", "primal", "way")
+
+    def __init__(
+        self,
+        level: Jvp,
+        primal: Tensor,
+        tangent: Tensor | None,
+        array: Any = None,
+        batch: Any = None,
+        way: tuple[Dual, Op, tuple[Any, ...]] | None = None,
+    ) -> None:
+        self.level, self.primal, self._tangent = level, primal, tangent
+        self.array, self.batch, self.way = array, batch, way
+
+    @property
+    def tangent(self) -> Tensor | None:
+        if self.array is not None:
+            if self.way is None:
+                made = wrap(self.array)
+                self.tangent = made if self.batch is None else self.batch.lift(made)
+            else:
+                source, op, rest = self.way
+                self.tangent = _called(op, self.batch, (source.tangent, *rest))
+        return self._tangent
+
+    @tangent.setter
+    def tangent(self, tangent: Tensor | None) -> None:
+        self._tangent, self.array, self.way = tangent, None, None
+
+    def settle(self) -> None:
+        """Make the Tensor of a view, if that of a tangent it views was made: it may hold another payload since."""
+        dual = self
+        while dual.way is not None:
+            dual = dual.way[0]
+            if dual.array is None:
+                self.tangent  # noqa: B018
+                return
 
     @property
     def requires_grad(self) -> bool:
         """Whether operations on the tensor inside are recorded."""
         if is_tracked(self.primal):
             return True
-        return self.tangent is not None and not self.level.records and is_tracked(self.tangent)
+        return self._tangent is not None and not self.level.records and is_tracked(self._tangent)
 
     @property
     def inside(self) -> Tensor:
@@ -220,9 +258,11 @@ class Jvp(Forward):
 
     def run(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         rule = array_rule(op) if not kwargs and not self.records and not ACTIVE.n else None
-        bare = None if rule is None else self._bare(rule, op, args)
+        bare = None if rule is None else self._bare(rule, op, (*args[0], *args[1:]) if op.joins else args)
         if bare is not None:
             primals, named = bare[0], kwargs
+            if op.joins:
+                primals = [primals[: len(args[0])], *args[1:]]
         else:
             primals = [
                 self.primal(a) if isinstance(a, Tensor) else mapped(self.primal, a) if isinstance(a, _NESTS) else a
@@ -232,7 +272,7 @@ class Jvp(Forward):
         out = tied(op, primals, named)
         try:
             if rule is not None and bare is not None and type(out) is Tensor and out._data.dtype.kind in "fc":
-                return Dual(self, out, self._of_arrays(rule, op, args, bare, out))
+                return self._of_arrays(rule, op, args, bare, out)
             tangents = self.pushing(self._tangents, op, args, tuple(primals), kwargs, out)
         except NotImplementedError as error:
             said = f"Trying to use forward AD with {op.name} that does not support it: {error}"
@@ -254,7 +294,7 @@ class Jvp(Forward):
         modes = thread.modes
         if not modes.forward_enabled:
             return None
-        recorded, wanted, batch = modes.grad_enabled, op.differentiable, None
+        recorded, wanted, batch = modes.grad_enabled, -1 if op.joins else op.differentiable, None
         primals: list[Any] = []
         values: list[Any] = []
         along: dict[int, Any] = {}
@@ -263,18 +303,27 @@ class Jvp(Forward):
             if isinstance(a, Tensor):
                 value = a._data
                 if type(value) is Dual and value.level is self:
-                    t, a = value.tangent, value.primal
-                    value = a._data
-                    if t is not None and wanted >> i & 1:
-                        tangent: Any = t._data
-                        if type(tangent) is not np.ndarray:
-                            whole = _whole(t, recorded) if rule.takes_batches else None
-                            if whole is None or batch not in (None, tangent.level):
+                    a = value.primal
+                    if wanted >> i & 1:
+                        if value.way is not None:
+                            value.settle()
+                        tangent, own, t = value.array, value.batch, value._tangent
+                        if t is not None:
+                            tangent, own = t._data, None
+                            if type(tangent) is not np.ndarray:
+                                whole = _whole(t, recorded)
+                                if whole is None:
+                                    return None
+                                own, t, tangent = tangent.level, whole, whole._data
+                            if (recorded and t._requires_grad) or type(t) not in PLAIN:
                                 return None
-                            batch, t, tangent = tangent.level, whole, whole._data
-                        if (recorded and t._requires_grad) or type(t) not in PLAIN:
-                            return None
-                        along[i] = tangent
+                        if tangent is not None:
+                            if own is not None:
+                                if not (rule.takes_batches and own.open and batch in (None, own)):
+                                    return None
+                                batch = own
+                            along[i] = tangent
+                    value = a._data
                 if type(value) is not np.ndarray or (recorded and a._requires_grad) or type(a) not in PLAIN:
                     return None
                 kind = value.dtype.kind
@@ -286,23 +335,27 @@ class Jvp(Forward):
             values.append(value)
         return primals, values, along, batch
 
-    def _of_arrays(self, rule: ArrayRule, op: Op, args: Any, bare: _Bare, out: Tensor) -> Tensor | None:
-        """The tangent of a result, from what `_bare` found."""
+    def _of_arrays(self, rule: ArrayRule, op: Op, args: Any, bare: _Bare, out: Tensor) -> Dual:
+        """The result with its tangent, from what `_bare` found."""
         primals, values, along, batch = bare
         if not along:
-            return None
-        if rule is ALONE:
-            given = (args[0]._data.tangent, *primals[1:])
-            found = tied(op, given, {}) if batch is None else _of_batch(op, batch, given)
-            return found if out._view is found._view is None and found is not given[0] else self._own(found, out, args)
-        if batch is None:
-            return wrap(rule(values, along, out._data))
-        rank = out._data.ndim + 1
-        for i, t in along.items():
-            if t.ndim != rank and args[i]._data.tangent._data is not t:  # with axes of length 1 after the batch's
-                along[i] = t.reshape(t.shape[0], *(1,) * (rank - t.ndim), *t.shape[1:])
-        whole: Tensor = batch.lift(wrap(rule(values, along, out._data, (batch.size,))))
-        return whole
+            return Dual(self, out, None)
+        shape = out._data.shape if batch is None else (batch.size, *out._data.shape)
+        if rule is not ALONE and not op.view:
+            made = Dual(self, out, None, rule(values, along, out._data, shape), batch)
+            if INFERENCES.n:  # its Tensor is one of the mode that it was made in
+                made.tangent  # noqa: B018
+            return made
+        source = args[0]._data
+        if rule is not ALONE and source.array is not None and not (self.outlives_calls or INFERENCES.n):
+            array = writable(rule.way(values, along, out._data, shape))
+            if out._view is None and array.base is None:
+                return Dual(self, out, None, array, batch)
+            if out._view is not None and out._view.op is op and np.may_share_memory(array, source.array):
+                return Dual(self, out, None, array, batch, (source, op, (*primals[1:],)))
+        found = _called(op, batch, (source.tangent, *primals[1:]))
+        same = out._view is found._view is None and found is not source.tangent
+        return Dual(self, out, found if same else self._own(found, out, args))
 
     def _own(self, tangent: Tensor | None, out: Any, args: Sequence[Any]) -> Tensor | None:
         """A tangent in its own memory: otherwise another tensor would see a write to it or to its primal.
@@ -394,8 +447,11 @@ def _whole(t: Tensor, recorded: bool) -> Tensor | None:
     return whole if whole is not None and type(whole._data) is np.ndarray else None
 
 
-def _of_batch(op: Op, batch: Any, given: tuple[Any, ...]) -> Tensor:
-    """The operation on all tangents of a batch, whose first argument they are."""
+def _called(op: Op, batch: Any, given: tuple[Any, ...]) -> Tensor:
+    """The operation on a tangent, its first argument, or on all tangents of a batch."""
+    if batch is None:
+        alone: Tensor = tied(op, given, {})
+        return alone
     rule, full = op.about.batch, op.padded(given, {})
     places = len(op.params) - len(op.keyword_only)
     whole = rule.of_whole(op, given[0]._data.stacked, full[1:places]) if isinstance(rule, by) else None

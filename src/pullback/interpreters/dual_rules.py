@@ -14,13 +14,14 @@ import numpy as np
 
 from ..autograd.api import grad
 from ..autograd.engine import fit
-from ..table.calls import as_view
+from ..table.calls import as_view, of_payloads
 from ..table.nodes import beside, conjugated
 from ..table.op import needs
-from ..tensor.arrays import in_order, writable
+from ..tensor.arrays import in_order, wrap_axis, writable
 from ..tensor.memory import same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor
+from .batch_rules import by
 
 if TYPE_CHECKING:
     from ..table.op import Op
@@ -40,12 +41,11 @@ class ArrayRule:
     """
 
     def __init__(self, way: Way, takes_batches: bool) -> None:
-        self._way, self.takes_batches = way, takes_batches
+        self.way, self.takes_batches = way, takes_batches
 
-    def __call__(self, values: Values, along: Along, out: Any, batch: tuple[int, ...] = ()) -> Any:
-        """values: the arguments. along: the tangents, by their places. out: the result. batch: its size, if any."""
-        shape = batch + out.shape
-        tangent = self._way(values, along, out, shape)
+    def __call__(self, values: Values, along: Along, out: Any, shape: tuple[int, ...]) -> Any:
+        """values: the arguments. along: the tangents, by their places. out: the result. shape: the tangent's."""
+        tangent = self.way(values, along, out, shape)
         if type(tangent) is not np.ndarray:
             tangent = writable(tangent)
         if tangent.dtype is not out.dtype and tangent.dtype != out.dtype:
@@ -57,7 +57,7 @@ class ArrayRule:
                     break
             else:
                 return tangent
-        copy = np.empty(shape, out.dtype) if batch else np.empty_like(out)
+        copy = np.empty(shape, out.dtype) if len(shape) > out.ndim else np.empty_like(out)
         copy[...] = tangent
         return copy
 
@@ -67,20 +67,23 @@ def _no_way(values: Values, along: Along, out: Any, shape: Any) -> Any:
 
 
 ALONE = ArrayRule(_no_way, True)
-"""Stands for the operation itself, on the tangent of its first argument: those that are linear in it alone."""
+"""Stands for the operation itself, on the tangent of its first argument as a Tensor, which may have to be a view."""
 
 
 def array_rule(op: Op) -> ArrayRule | None:
     """The rule of an entry that runs on arrays; None if it needs Tensors."""
-    return None if op.joins or not op.bits else _array_rule(op, op.about.jvp)
+    return _array_rule(op, op.about.jvp) if op.bits else None
 
 
 @functools.cache
 def _array_rule(op: Op, own: Callable[..., Any] | None) -> ArrayRule | None:
+    if op.joins:
+        return ArrayRule(_joining(op), True) if op.about.batch is not None else None  # along an axis
     if own is not None:
         return None if op.view else ArrayRule(_by_its_own(op, own), False)
     if op.kind == "linear" and op.differentiable == 1:
-        return ALONE
+        batch = op.about.batch
+        return ArrayRule(_linear(op, batch), True) if isinstance(batch, by) and batch.tied is None else ALONE
     if op.view or op.kind not in ("elementwise", "bilinear"):
         return None
     return ArrayRule(_elementwise(op), True) if op.kind == "elementwise" else ArrayRule(_bilinear(op), False)
@@ -95,10 +98,50 @@ def _by_its_own(op: Op, own: Callable[..., Any]) -> Way:
     return way
 
 
-def _elementwise(op: Op) -> Way:
-    rules = {i: (op.rules[op.params[i]], _picker(op, op.rules[op.params[i]])) for i, _ in op.bits}
+def _joining(op: Op) -> Way:
+    """The operation on all tangents. values: the tensors, and the axis they are joined along."""
 
     def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
+        *parts, dim = values
+        batch = shape[: len(shape) - out.ndim]
+        rank = max(v.ndim for v in parts)
+        tangents = []
+        for i, v in enumerate(parts):
+            if v.ndim == rank:  # `cat` leaves out an empty tensor of one axis among others
+                t = along.get(i)
+                t = np.zeros(v.shape, out.dtype) if t is None else t.astype(out.dtype, copy=False)
+                tangents.append(np.broadcast_to(t, batch + v.shape) if batch and t.ndim == rank else t)
+        return in_order(op.forward(tangents, wrap_axis(dim, out.ndim) + 1 if batch else dim))
+
+    return way
+
+
+def _linear(op: Op, batch: by) -> Way:
+    """The operation itself, on the tangent of its first argument: those that are linear in it alone."""
+    forward = of_payloads(op)
+
+    def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
+        (t,) = along.values()
+        if len(shape) == out.ndim:
+            return forward(t, *values[1:])
+        full = op.padded(tuple(values), {})
+        changed = batch.change(t.shape, *full[1 : len(op.params) - len(op.keyword_only)])
+        return np.stack([forward(one, *values[1:]) for one in t]) if changed is None else forward(t, *changed)
+
+    return way
+
+
+def _elementwise(op: Op) -> Way:
+    rules = {i: (op.rules[op.params[i]], _picker(op, op.rules[op.params[i]])) for i, _ in op.bits}
+    sums = op.forward if op.forward in (np.add, np.subtract) else None  # of the tangents as of the values
+
+    def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
+        rank = len(shape)
+        for i, t in along.items():
+            if values[i].ndim < t.ndim < rank:  # a batch, with fewer axes than others
+                along[i] = t.reshape(t.shape[0], *(1,) * (rank - t.ndim), *t.shape[1:])
+        if sums is not None and len(along) == len(values):
+            return sums(*along.values())
         given = (*values, out) if len(values) == len(op.params) else (*op.padded(tuple(values), {}), out)
         dtype, terms = out.dtype, []
         for i, t in along.items():
@@ -114,7 +157,7 @@ def _elementwise(op: Op) -> Way:
 
 
 def _bilinear(op: Op) -> Way:
-    forward = (lambda *values: in_order(op.forward(*values))) if op.contiguous else op.forward
+    forward = of_payloads(op)
 
     def way(values: Values, along: Along, out: Any, shape: Any) -> Any:
         return total([forward(*[t if j == i else v for j, v in enumerate(values)]) for i, t in along.items()])

@@ -250,7 +250,7 @@ def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         args, kwargs = op.bind(args, kwargs)
     if op.elementwise:
         for a in args:
-            if isinstance(a, (_ndarray, np.generic)):
+            if type(a) is not Lifted and isinstance(a, (_ndarray, np.generic)):
                 args = tuple([_operand(level, a, args) for a in args])
                 break
     enabled = thread.modes.grad_enabled
@@ -395,14 +395,14 @@ def see_all(wanted: bool) -> None:
     _plain, _plain_too = (None, ()) if wanted else (Tensor, PLAIN)
 
 
-def _of_payloads(op: Op) -> Callable[..., Any]:
+def of_payloads(op: Op) -> Callable[..., Any]:
     """The forward of an elementwise operation; its results are contiguous where the entry says so."""
     return (lambda *payloads: in_order(op.forward(*payloads))) if op.contiguous else op.forward
 
 
 def unary(op: Op) -> Callable[..., Any]:
     """The function that calls an elementwise operation of one argument: a hot path."""
-    fn, floats, differentiable = _of_payloads(op), op.floats, bool(op.rules)
+    fn, floats, differentiable = of_payloads(op), op.floats, bool(op.rules)
 
     def call(input: Any, *, out: Any = None) -> Any:
         try:
@@ -441,10 +441,16 @@ def unary(op: Op) -> Callable[..., Any]:
 
 
 def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: Exception) -> Any:
-    """The call in general, if one operand lies on the host, as a tensor without axes may; otherwise the error."""
-    if is_foreign(payloads[0]) is is_foreign(payloads[1]):
+    """The call in general, if the number comes first, or one operand lies on the host, as a tensor without axes may;
+    otherwise the error."""
+    if type(payloads[0]) not in _NUMBERS and is_foreign(payloads[0]) is is_foreign(payloads[1]):
         raise errors.translate(op.name, payloads, error) from None
     return general(op, args)
+
+
+def _uncommon(op: Op, args: tuple[Any, ...], unknown: Any) -> Any:
+    """The call off the fast path. unknown: the operand of an operator whose class may have one of its own."""
+    return general(op, args) if isinstance(unknown, OPERANDS) else left(op.name, unknown)
 
 
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
@@ -453,27 +459,27 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     operator: it implements ``a + b``, so it leaves an operand it does not know to the other side. reflected: it
     implements ``__radd__``.
     """
-    fn, floats = _of_payloads(op), op.floats
-    plans, differentiable = op.plans, op.differentiable
+    fn, floats, plans, differentiable = of_payloads(op), op.floats, op.plans, op.differentiable
+    alike = 1 in op.promoted  # the operands
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:
         if out is not None:
             return into(out, op, (input, other), {})
+        if reflected:
+            input, other = other, input
         plain = type(input) is _plain or type(input) in _plain_too
-        if plain and (type(other) is _plain or type(other) in _plain_too) and not reflected:
+        plain_too = type(other) is _plain or type(other) in _plain_too
+        if plain and plain_too:
             x, y = input._data, other._data
             if x.dtype is not y.dtype or (floats and x.dtype.kind not in "fcV") or (NARROW.n and x.dtype.kind == "V"):
                 return general(op, (input, other))
-            wanted = other._requires_grad
-            mask = (3 if wanted else 1) if input._requires_grad else (2 if wanted else 0)
+            mask = (1 if input._requires_grad else 0) | (2 if other._requires_grad else 0)
         elif plain and type(other) in _NUMBERS and input._data.dtype.char in "fdg":
             x, y, mask = input._data, other, 1 if input._requires_grad else 0
-            if reflected:
-                input, other, x, y, mask = other, input, y, x, 2 * mask
-        elif operator and not isinstance(other, OPERANDS):
-            return left(op.name, other)
+        elif alike and plain_too and type(input) in _NUMBERS and other._data.dtype.char in "fdg":
+            x, y, mask = input, other._data, 2 if other._requires_grad else 0
         else:
-            return general(op, (other, input) if reflected else (input, other))
+            return _uncommon(op, (input, other), (input if reflected else other) if operator else 0)
         try:
             r = fn(x, y)
         except Exception as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
 from .. import errors
@@ -93,6 +94,7 @@ _OWN = (
     "grad_enabled", "grad_asked", "inference", "forward_enabled", "written", "overrides", "functions", "needed",
     "unseen", "watch", "pack_hooks", "running", "running_pass", "units",
 )  # fmt: skip
+_own = attrgetter(*_OWN)
 
 
 def within(owner: Any, values: dict[str, Any], work: Callable[..., R], *args: Any, **kwargs: Any) -> R:
@@ -191,7 +193,7 @@ def restoring(name: str = "") -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(fn)
         def restored(*args: P.args, **kwargs: P.kwargs) -> R:
             modes = thread.modes
-            levels, before = modes.levels, [getattr(modes, own) for own in _OWN]
+            levels, before = modes.levels, _own(modes)
             try:
                 return fn(*args, **kwargs)
             except BaseException as error:

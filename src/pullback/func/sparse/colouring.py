@@ -18,6 +18,9 @@ Array = np.ndarray[Any, Any]
 _DENSE = 3
 """Both are coloured without being asked for where there are this many times more colours than nonzeros in a row."""
 
+_PATIENCE = 2
+"""How many passes over the colours in a row may save none."""
+
 _TRIES = 8
 """How many numbers of dense rows are tried when rows and columns are coloured together."""
 
@@ -41,7 +44,8 @@ def best_columns(matrix: Any) -> Array:
     """The better colouring of two orders, as the columns stand and the fullest first, and then with fewer colours.
 
     In an order that takes one colour's columns after another's, no more colours are needed than before, and often fewer
-    (Culberson's iterated greedy colouring). The rarest colours come first, as long as that takes a colour away.
+    (Culberson's iterated greedy colouring). The rarest colours come first, until that has not taken a colour away for
+    some passes.
     """
     rows_of, rows = _rows_of(matrix), matrix.shape[0]
     found, fewest = _greedy(rows_of, rows), widest(matrix)
@@ -49,11 +53,11 @@ def best_columns(matrix: Any) -> Array:
     if count(found) > fewest and lengths.min() < lengths.max():
         other = _greedy(rows_of, rows, np.argsort(-lengths, kind="stable"))
         found = other if count(other) < count(found) else found
-    while count(found) > fewest:
+    idle = 0
+    while count(found) > fewest and idle < _PATIENCE:
         of_colour = np.bincount(found[found >= 0])
         other = _greedy(rows_of, rows, np.lexsort((found, np.where(found >= 0, of_colour[found], 0))))
-        if count(other) >= count(found):
-            break
+        idle = 0 if count(other) < count(found) else idle + 1
         found = other
     return found
 
