@@ -81,6 +81,7 @@ OTHERS = {
     "distributed.meeting._BITS": "bits of a word",
     "distributed.messages._SAID": "bytes of a message",
     "distributed.process_group._LOOKS": "how often it looks before it waits",
+    "distributed.solvers_over_ranks._PRODUCTS": "how often a solver multiplies before it says that it is slow",
     "scipy.bindings._MANY": "a bound of what is looked into",
     "scipy.bindings._MOST": "a bound of what is looked into",
     "scipy.in_programs._KEPT": "a bound of what is kept",
