@@ -90,7 +90,7 @@ def _differentiable(run: Run) -> list[int]:
 
 
 def problem_of_forward(name: str, sample: Sample, dtype: str) -> str | None:
-    """Where ``<u, J v>`` is not ``<J^T u, v>``, or the value beside a tangent is not the value."""
+    """Where ``<u, J v>`` is not ``<J^T u, v>``, the value beside a tangent is not the value, or either is recorded."""
     made = sample.arrays(dtype)
     run = Run(pullback, resolve(pullback, name), made)
     if not _usable(run):
@@ -104,6 +104,8 @@ def problem_of_forward(name: str, sample: Sample, dtype: str) -> str | None:
     if isinstance(found, Exception):
         return repr(found)
     values, tangents = found
+    if any(t.requires_grad for t in (*values, *tangents)):
+        return "the tangent requires grad, and no input does"
     precision = _precision(values)
     values_of = [array_of(v) for v in values]
     expected = [array_of(t) for t in tensors_of(run.result) if isinstance(t, pullback.Tensor)]

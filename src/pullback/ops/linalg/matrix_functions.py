@@ -82,13 +82,19 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         base = matmul(base, base)
 
 
-def _exponential_rule(g: Any, A: Any) -> Any:
-    # In the exponential of [[A^T, g], [0, A^T]] the upper right block is the adjoint of the derivative, applied to g
-    # (Higham, Functions of Matrices, 2008, theorem 3.6).
-    n, turned = np.shape(A)[-1], transpose(A)
-    upper = np.concatenate([turned, g], axis=-1)
-    lower = np.concatenate([np.zeros_like(turned), turned], axis=-1)
+def _directional(A: Any, e: Any) -> Any:
+    """The derivative at A in the direction e: the upper right block of the exponential of ``[[A, e], [0, A]]``.
+
+    Higham, Functions of Matrices, 2008, theorem 3.6.
+    """
+    n = np.shape(A)[-1]
+    upper = np.concatenate([A, e], axis=-1)
+    lower = np.concatenate([np.zeros_like(A), A], axis=-1)
     return on(matrix_exp, np.concatenate([upper, lower], axis=-2))[..., :n, n:]
+
+
+def _exponential_rule(g: Any, A: Any) -> Any:
+    return _directional(transpose(A), g)  # the adjoint is the same map of the transpose
 
 
 @special(
@@ -98,6 +104,7 @@ def _exponential_rule(g: Any, A: Any) -> Any:
     method=True,
     batch="matrices",
     A=_exponential_rule,
+    jvp=lambda tangents, A: _directional(A, tangents[0]),
     samples=lambda: [*squares(), S(M(3, 3, domain="small")), S(M(2, 2, domain="upper"))],
     refused=NO_SQUARE,
 )
