@@ -179,7 +179,7 @@ def test_interp1d(kind: Any) -> None:
         same(a(q * 2 - 3.3), b(q * 2 - 3.3))
     with pytest.raises(ValueError, match="above the interpolation range"):
         ours.interp1d(x, y, kind)([9.0])
-    check_derivatives(lambda x, y, q: ours.interp1d(x, y, kind)(q), X, y, np.array([0.3, 1.2, 4.4]))
+    check_derivatives(lambda x, y, q: ours.interp1d(x, y, kind=kind)(q), X, y, np.array([0.3, 1.2, 4.4]))
 
 
 def test_steps_are_constant_between_the_points() -> None:

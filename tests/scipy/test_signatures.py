@@ -176,6 +176,19 @@ def test_an_entry_has_an_example_or_belongs_to_a_family_that_has_one(name: str) 
     assert any(">>>" in (text or "") for text in words)
 
 
+@pytest.mark.parametrize("name", [n for n in MIRRORS if not n.startswith("special.")])  # those take a ufunc's
+def test_an_argument_may_be_given_by_its_name(name: str) -> None:
+    """No parameter of what stands around a function or a class, such as the class itself, has an argument's name."""
+    function = MIRRORS[name].function
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    given = dict.fromkeys(n for n, p in inspect.signature(function).parameters.items() if p.kind in kinds)
+    if isinstance(function, type):
+        for made in (function.__new__, function.__init__):  # type: ignore[misc]
+            inspect.signature(made, follow_wrapped=False).bind(function, **given)
+    elif inspect.isfunction(function):
+        inspect.signature(function, follow_wrapped=False).bind(**given)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refused_name_says_why(name: str) -> None:
     assert name not in MIRRORS

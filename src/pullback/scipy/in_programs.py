@@ -67,7 +67,7 @@ def in_programs(name: str, function: Any, whole: bool) -> Any:
 def _new_of(name: str) -> Callable[..., Any]:
     """The ``__new__`` of a class of SciPy's: in a trace, an object that is made later."""
 
-    def make(kind: type, *args: Any, **kwargs: Any) -> Any:
+    def make(kind: type, /, *args: Any, **kwargs: Any) -> Any:
         if LEVELS.n and open_trace() is not None:
             call = WholeCall(name, kind, args, kwargs)
             if call.inputs:
@@ -350,13 +350,13 @@ class Later:
             found = getattr(outside(level, self._call.called, *inputs), name)
         return functools.partial(self._method, name) if callable(found) else self._result(name, getattr, self, name)
 
-    def _method(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         return self._result(name, _call_method, self, name, *args, **kwargs)
 
-    def _result(self, name: str, function: Any, *args: Any, **kwargs: Any) -> Any:
+    def _result(self, name: str, function: Any, /, *args: Any, **kwargs: Any) -> Any:
         where = self._call.where.removeprefix("scipy.")
         return WholeCall(where if name == "__call__" else f"{where}.{name}", function, args, kwargs).results()
 
 
-def _call_method(made: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+def _call_method(made: Any, name: str, /, *args: Any, **kwargs: Any) -> Any:
     return getattr(made, name)(*args, **kwargs)
