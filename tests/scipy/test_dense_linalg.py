@@ -294,6 +294,69 @@ def test_bad_input_is_refused_as_scipy_refuses_it(call: Call) -> None:
     assert issubclass(found.type, expected.type) or (expected.type is ValueError and found.type is RuntimeError)
 
 
+def test_what_depends_on_values_by_steps_is_known_in_forward_mode_and_refused_in_vmap() -> None:
+    a = pullback.tensor(draw((3, 3), "p", 3, False))
+    calls: tuple[tuple[Call, str], ...] = (
+        (lambda a: ours.eigh(a, subset_by_value=[0.0, 1e3], eigvals_only=True), "subset_by_value"),
+        (lambda a: ours.pinv(a, return_rank=True)[0], "return_rank"),
+    )
+    for call, name in calls:
+        assert gradcheck(call, a, check_forward_ad=True)
+        np.testing.assert_allclose(func.jacfwd(call)(a).numpy(), func.jacrev(call)(a).numpy(), rtol=1e-9)
+        assert pullback.compile(lambda a, call=call: call(a) * 2, backend="numpy")(a).shape == call(a).shape
+        with pytest.raises(RuntimeError, match=f"{name} in vmap: what it gives differs(.|\n)*loop over the samples"):
+            func.vmap(call)(pullback.stack([a, 2 * a]))
+
+
+def test_order_of_the_rows_of_a_complex_matrix() -> None:
+    a = draw((4, 4), "", 5, True)
+    for mine, scipys in zip(ours.lu(a, p_indices=True), theirs.lu(a, p_indices=True), strict=True):
+        np.testing.assert_allclose(mine.numpy(), scipys, rtol=1e-12)
+
+
+def test_r_of_all_rows_has_a_gradient() -> None:
+    a = pullback.tensor(draw((4, 2), "", 6, False), requires_grad=True)
+    assert gradcheck(lambda a: ours.qr(a)[1], a)
+    for mine, scipys in zip(ours.qr(a), theirs.qr(a.detach().numpy()), strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), scipys, atol=1e-12)
+    with pytest.raises(RuntimeError, match="SciPy calls 'economic'"):
+        ours.qr(a)[0].sum().backward()
+
+
+@pytest.mark.parametrize("ord", [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+def test_dtypes_of_numbers_are_scipys(ord: Any) -> None:
+    for dtype in ("float32", "complex64"):
+        a = draw((3, 3), "", 7, dtype == "complex64").astype(dtype)
+        for call in (lambda m, a: m.norm(a, ord), lambda m, a: m.norm(a, ord, axis=(0, 1)), lambda m, a: m.det(a)):
+            t = pullback.tensor(a, requires_grad=True)
+            found = call(ours, t)
+            assert found.detach().numpy().dtype == np.asarray(call(theirs, a)).dtype
+            abs(found).backward()
+            assert t.grad.dtype == t.dtype
+    e = np.eye(2, dtype=np.float32)
+    assert [v.numpy().dtype for v in ours.expm_frechet(e, e)] == [v.dtype for v in theirs.expm_frechet(e, e)]
+
+
+def test_a_solution_of_riccatis_equation_that_is_none_is_refused() -> None:
+    # SciPy balances some equations with E into others
+    rng, wrong = np.random.default_rng(5), 0
+    for _ in range(60):
+        a, b, s = rng.normal(size=(3, 3)) - 2 * np.eye(3), rng.normal(size=(3, 2)), 0.05 * rng.normal(size=(3, 2))
+        e, q, r = np.eye(3) + 0.1 * rng.normal(size=(3, 3)), 2 * np.eye(3), np.eye(2)
+        x = theirs.solve_continuous_are(a, b, q, r, e, s)
+        left = a.T @ x @ e + e.T @ x @ a - (e.T @ x @ b + s) @ (b.T @ x @ e + s.T) + q
+        if np.abs(left).max() > 1e-4:
+            wrong += 1
+            with pytest.raises(theirs.LinAlgError, match=r"does not solve it(.|\n)*balanced=False"):
+                ours.solve_continuous_are(a, b, q, r, e, s)
+        else:
+            np.testing.assert_allclose(ours.solve_continuous_are(a, b, q, r, e, s).numpy(), x, rtol=1e-9)
+        right = ours.solve_continuous_are(a, b, q, r, e, s, balanced=False).numpy()
+        left = a.T @ right @ e + e.T @ right @ a - (e.T @ right @ b + s) @ (b.T @ right @ e + s.T) + q
+        assert np.abs(left).max() < 1e-8
+    assert wrong
+
+
 def test_settings_take_no_gradient() -> None:
     t = pullback.tensor(0.5, requires_grad=True)
     for call in (

@@ -288,3 +288,68 @@ def test_refusals_and_designs() -> None:
     with pytest.raises(AttributeError, match="class Wiener"):
         ours.wiener  # noqa: B018
     assert ours.butter is theirs.butter
+
+
+def test_float32_stays_float32() -> None:
+    b, a, sos = [1.0, 0.5], [1.0, -0.4, 0.1], theirs.butter(3, 0.3, output="sos")
+    x, z = numbers(2, 30), numbers(2, 2)
+    calls = {
+        "lfilter": lambda m, b, a, x, z: m.lfilter(b, a, x, zi=z)[1],
+        "lfilter_zi": lambda m, b, a, x, z: m.lfilter_zi(b, a),
+        "filtfilt": lambda m, b, a, x, z: m.filtfilt(b, a, x),
+        "decimate": lambda m, b, a, x, z: m.decimate(x, 2, n=1),
+        "sosfilt": lambda m, b, a, x, z: m.sosfilt(sos.astype(np.float32), x),
+    }
+    for call in calls.values():
+        given = [np.asarray(v, np.float32) for v in (b, a, x, z)]
+        tensors = [pullback.tensor(v, requires_grad=True) for v in given]
+        found = call(ours, *tensors)
+        same(found, call(theirs, *given), rtol=1e-4)
+        found.sum().backward()
+        assert all(t.grad is None or t.grad.dtype == pullback.float32 for t in tensors)
+
+
+def test_a_filter_that_divides_by_zero_is_refused() -> None:
+    for a in ([0.0], 0.0, pullback.zeros(1, requires_grad=True)):
+        with pytest.raises(ValueError, match=r"signal.lfilter: a\[0\] is 0"):
+            ours.lfilter([1.0, 1.0], a, X)
+        with pytest.raises(ValueError, match=r"signal.lfilter_zi: a\[0\] is 0"):
+            ours.lfilter_zi([1.0, 1.0], a)
+
+
+def test_an_axis_that_is_not_there_is_scipys_error() -> None:
+    for m in (ours, theirs):
+        with pytest.raises(ValueError, match="selected axis is out of range"):
+            m.lfilter([1.0], [1.0, 0.5], X, axis=3)
+
+
+def test_sections_may_lie_in_memory_in_any_order() -> None:
+    sos, x = theirs.butter(4, 0.3, output="sos"), numbers(40)
+    turned = pullback.tensor(np.ascontiguousarray(sos.T)).T
+    for name in ("sosfilt", "sosfiltfilt"):
+        same(getattr(ours, name)(turned, x), getattr(theirs, name)(sos, x))
+    np.testing.assert_allclose(ours.sosfilt_zi(turned).numpy(), theirs.sosfilt_zi(sos))
+    tail = pullback.tensor(sos[:, [0, 1, 2, 4, 5]], requires_grad=True)
+
+    def filtered(tail: Any) -> Any:
+        return ours.sosfilt(np.concatenate([tail[:, :3], np.ones_like(tail[:, :1]), tail[:, 3:]], axis=1), x)
+
+    batch = pullback.stack([tail, tail * 1.01], -1)
+    whole = func.vmap(filtered, in_dims=-1)(batch)
+    for i in range(2):
+        np.testing.assert_allclose(whole[i].detach().numpy(), filtered(batch[..., i]).detach().numpy(), rtol=1e-9)
+
+
+def test_borders_without_derivatives_are_refused_before_scipy_meets_them() -> None:
+    # SciPy ends the process where "antireflect" meets a signal of one value
+    for mode in ("smooth", "line", "antisymmetric", "antireflect"):
+        for x in (numbers(9), numbers(1)):
+            with pytest.raises(NotImplementedError, match=f"padtype='{mode}' has no derivatives"):
+                ours.resample_poly(x, 2, 3, padtype=mode)
+            with pytest.raises(NotImplementedError, match=f"mode='{mode}' has no derivatives"):
+                ours.upfirdn([1.0, 1.0], x, 2, 3, mode=mode)
+    with pytest.raises(ValueError, match="cval has no effect"):
+        ours.resample_poly(numbers(9), 2, 3, padtype="reflect", cval=1.0)
+    same(
+        ours.resample_poly(numbers(9), 2, 3, padtype="median"), theirs.resample_poly(numbers(9), 2, 3, padtype="median")
+    )

@@ -199,3 +199,18 @@ def test_bad_input() -> None:
         ours.label  # noqa: B018 - the access raises
     assert x.grad is None
     assert np.array_equal(x.detach().numpy(), X)
+
+
+def test_a_size_that_is_negative_is_told() -> None:
+    for factors in (-1.0, (1.0, -2.0)):
+        with pytest.raises(ValueError, match=r"ndimage\.zoom: expected factors that are not negative"):
+            ours.zoom(numbers(4, 5), factors)
+        with pytest.raises(ValueError, match="negative"):
+            theirs.zoom(numbers(4, 5), factors)
+
+
+def test_an_axis_is_filtered_once() -> None:
+    for m in (ours, theirs):
+        for call in (m.uniform_filter, m.laplace):
+            with pytest.raises(ValueError, match="axes must be unique"):
+                call(numbers(4, 5), axes=(0, -2))

@@ -251,8 +251,12 @@ def test_statistics(name: str) -> None:
         np.testing.assert_allclose(weighted[0].numpy(), weighted[1], rtol=1e-12)
         with pytest.raises(TypeError, match="dtype=None"):
             ours(TABLE, dtype=float)
-    with pytest.raises(ValueError, match="nan_policy"):
+    with pytest.raises(ValueError, match=f"{name}: nan_policy"):
         ours(TABLE, nan_policy="omit")
+    single = pullback.tensor(TABLE.astype(np.float32), requires_grad=True)
+    assert ours(single).detach().numpy().dtype == theirs(TABLE.astype(np.float32)).dtype
+    ours(single).sum().backward()
+    assert single.grad.dtype == pullback.float32
 
 
 @pytest.mark.parametrize("alternative", ["two-sided", "less", "greater"])
@@ -280,6 +284,14 @@ def test_correlation_and_line(name: str, alternative: str) -> None:
 def test_moments_and_scores() -> None:
     np.testing.assert_allclose(stats.moment(TABLE, 3, axis=1).numpy(), scipy.stats.moment(TABLE, 3, axis=1), atol=1e-15)
     np.testing.assert_allclose(stats.moment(TABLE).numpy(), scipy.stats.moment(TABLE), atol=1e-15)
+    for order, center in (([1, 2, 4], None), ([1, 2], 0.3), (np.array([3]), None), (2, 0.3)):
+        found, expected = (m.moment(TABLE, order, center=center) for m in (stats, scipy.stats))
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found.numpy(), expected, atol=1e-14)
+    assert gradcheck(lambda a, c: stats.moment(a, [1, 2, 3], center=c), [leaf(SCORES), leaf(0.2)])
+    for order in (1.5, [1, 0.5], []):
+        with pytest.raises(ValueError, match="must be integral"):
+            stats.moment(TABLE, order)
     np.testing.assert_allclose(stats.zmap(SCORES, OTHERS).numpy(), scipy.stats.zmap(SCORES, OTHERS), rtol=1e-12)
     assert gradcheck(stats.zmap, [leaf(SCORES), leaf(OTHERS)])
     with pytest.raises(NotImplementedError, match="resampling has no derivative"):

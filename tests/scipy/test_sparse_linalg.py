@@ -109,6 +109,23 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
         lambda m, v: moduli(solver(m).eigsh(csc(m, hermitian(m, v)), k=2, sigma=0.1, **rng(m))),
         ((NNZ,),),
     ),
+    "product of matrices": (
+        lambda m, v, w: ((matrix(m, v) @ hermitian(m, w)) @ matrix(m, v).T).toarray(),
+        ((NNZ,), (NNZ,)),
+    ),
+    "sums": (
+        lambda m, v: tuple(
+            f(a)
+            for a in (matrix(m, v), matrix(m, v).tocsc().T)
+            for f in (
+                lambda a: a.sum(),
+                lambda a: a.sum(0),
+                lambda a: a.sum(axis=-1),
+                lambda a: a.tocsr().tocoo().toarray()[1],
+            )
+        ),
+        ((NNZ,),),
+    ),
     "eigs": (lambda m, v: moduli(solver(m).eigs(matrix(m, v), k=1, which="LR", **rng(m))), ((NNZ,),)),
     "eigs M": (
         lambda m, v, w: moduli(solver(m).eigs(matrix(m, v), k=1, which="LR", M=hermitian(m, w / 5, 5), **rng(m))),
@@ -130,6 +147,25 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
     ),
 }
 EVERY = pytest.mark.parametrize("name", CASES)
+
+
+@pytest.mark.parametrize("mode", ["buckling", "cayley"])
+def test_other_modes_of_real_matrices(mode: str) -> None:
+    """In "buckling" M is indefinite, and the vectors are scaled by A; an omitted M is the identity."""
+
+    def pairs(m: Any, v: Any, *ws: Any) -> Any:
+        mass = {"M": csc(m, hermitian(m, ws[0] / 5, 0.0 if mode == "buckling" else 5.0))} if ws else {}
+        a = csc(m, hermitian(m, v, 12))
+        return moduli(solver(m).eigsh(a, k=2, sigma=0.7 if ws else 8.0, mode=mode, **mass, **rng(m)))
+
+    for arrays in ((draw(NNZ), draw(NNZ, number=1)), (draw(NNZ),)):
+        leaves = [pullback.tensor(a, requires_grad=True) for a in arrays]
+        for found, expected in zip(pairs(sparse, *leaves), pairs(scipy.sparse, *arrays), strict=True):
+            np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-9, atol=1e-10)
+        assert gradcheck(lambda *ts: pairs(sparse, *ts), leaves, check_forward_ad=True)
+        assert gradgradcheck(lambda *ts: pairs(sparse, *ts)[0], leaves)
+
+
 SOME = [name for name in CASES if not name.startswith(("eigs M", "splu", "norms"))]
 
 
@@ -613,3 +649,25 @@ def test_formats_are_converted_with_their_gradients() -> None:
         assert turned.format == format
         assert turned.toarray().tolist() == matrix.toarray().tolist()
         assert pullback.autograd.grad((turned @ pullback.ones(3)).sum(), data)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_a_sparse_array_has_not_is_told() -> None:
+    a = matrix(sparse, draw(NNZ))
+    with pytest.raises(AttributeError, match=r"multiply of a sparse array is not here(.|\n)*What to do: use sums"):
+        a.multiply(a)
+    with pytest.raises(AttributeError, match="'SparseArray' object has no attribute 'nonsense'"):
+        a.nonsense  # noqa: B018
+    with pytest.raises(ValueError, match="dimension mismatch"):
+        a @ sparse.eye_array(N + 1)
+    with pytest.raises(ValueError, match="axis 2 is out of bounds"):
+        a.sum(2)
+
+
+def test_a_product_with_a_matrix_of_scipys() -> None:
+    v = pullback.tensor(draw(NNZ), requires_grad=True)
+    other = scipy.sparse.random_array((N, 3), density=0.5, rng=1).tocsr()
+    plain = matrix(scipy.sparse, draw(NNZ))
+    for mine, scipys in ((matrix(sparse, v) @ other, plain @ other), (other.T @ matrix(sparse, v), other.T @ plain)):
+        np.testing.assert_allclose(mine.toarray().detach().numpy(), scipys.toarray(), rtol=1e-12)
+        assert mine.nnz <= scipys.nnz + 1
+    assert gradcheck(lambda v: (other.T @ matrix(sparse, v)).data, v)

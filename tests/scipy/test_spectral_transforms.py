@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.fft as theirs
 
 import pullback
 from pullback.scipy import fft as ours
+from pullback.scipy.mirror import HANDED_ON
 
 from .grid_checks import check_adjoint, check_derivatives, complex_numbers, numbers, same, same_signatures
 
@@ -90,3 +92,16 @@ def test_bad_input_is_scipys() -> None:
     with pytest.raises(TypeError, match="setting"):
         ours.fft([1.0, 2.0], n=pullback.tensor(2.0, requires_grad=True))
     assert ours.next_fast_len is theirs.next_fast_len
+
+
+ALONG_AXES = [n for n in ours.__all__ if n not in HANDED_ON["fft"] and n[-1] != "n" and "ht" not in n]
+
+
+@pytest.mark.parametrize("name", ALONG_AXES)
+def test_an_axis_that_is_not_there_is_an_error(name: str) -> None:
+    for axis in (3, -4):
+        for m in (ours, theirs):
+            call = getattr(m, name)
+            several = "axes" in inspect.signature(getattr(ours, name)).parameters
+            with pytest.raises((IndexError, ValueError)):
+                call(numbers(2, 3, 4), **({"axes": (0, axis)} if several else {"axis": axis}))

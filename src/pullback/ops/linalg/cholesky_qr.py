@@ -166,7 +166,7 @@ def _qr_rule(g: Any, complete: bool, out0: Any, out1: Any) -> Any:
     if complete and rows > columns:
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols: the additional columns "
-            "of Q are not determined.\n  What to do: use linalg.qr(A, mode='reduced')."
+            "of Q are not determined.\n  What to do: use linalg.qr(A, mode='reduced'), which SciPy calls 'economic'."
         )
     of_q = np.zeros_like(q) if of_q is None else of_q
     of_r = np.zeros_like(r) if of_r is None else of_r

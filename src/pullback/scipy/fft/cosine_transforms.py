@@ -23,8 +23,8 @@ import scipy.fft
 
 from ..array_nodes import Array, floating, linear
 from ..mirror import mirrors
-from ..user_functions import plain_setting
-from .fourier_transforms import places, resized
+from ..user_functions import bare, plain_setting
+from .fourier_transforms import places, resized, unusual
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 _SWAPPED = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
@@ -62,8 +62,8 @@ def _transform(name: str, x: Any, kind: Any, s: Any, axes: Any, settings: dict[s
     call = functools.partial(getattr(scipy.fft, name), type=kind, **settings)
     given = {"n": s, "axis": where[0]} if one else {"s": s, "axes": where}
     norm, orthogonal = settings["norm"], settings["orthogonalize"]
-    if kind not in _INVERSE or norm not in _SWAPPED or not where or x.numel() == 0:
-        call(x.detach().numpy(), **({"n": s, "axis": axes} if one else {"s": s, "axes": axes}))  # raises
+    if kind not in _INVERSE or norm not in _SWAPPED or unusual(x, where):
+        call(bare(x), **({"n": s, "axis": axes} if one else {"s": s, "axes": axes}))  # raises
     if orthogonal is None or x.is_complex():  # of complex numbers SciPy (1.17) does not read orthogonalize
         orthogonal = norm == "ortho"
     if name.startswith("i"):

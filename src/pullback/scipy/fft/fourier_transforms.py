@@ -19,7 +19,7 @@ import scipy.fft
 
 from ..array_nodes import Array, floating, linear
 from ..mirror import mirrors
-from ..user_functions import plain_setting
+from ..user_functions import bare, plain_setting
 
 _OTHER = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 """The norm under which the inverse transform is the adjoint."""
@@ -43,7 +43,12 @@ def places(ndim: int, s: Any, axes: Any) -> list[int]:
     """The axes of a transform, counted from the end."""
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(np.atleast_1d(s)), ndim)
-    return [int(a) % ndim - ndim if ndim else int(a) for a in np.atleast_1d(axes)]
+    return [int(a) % ndim - ndim if -ndim <= a < ndim else int(a) for a in np.atleast_1d(axes)]
+
+
+def unusual(x: Any, where: Sequence[int]) -> bool:
+    """Whether SciPy has an error for the array and the axes: there is nothing to transform, or no such axis."""
+    return x.ndim == 0 or not where or x.numel() == 0 or not all(-x.ndim <= a < 0 for a in where)
 
 
 def _of_complex(inverse: Callable[..., Array], sizes: list[int], axes: list[int], norm: Any) -> Callable[..., Array]:
@@ -90,8 +95,8 @@ def _transform(name: str, x: Any, s: Any, axes: Any, settings: dict[str, Any]) -
     call = getattr(scipy.fft, name)
     where = places(x.ndim, s, axes)
     given = {"n": s, "axis": where[0]} if one else {"s": s, "axes": where}
-    if x.ndim == 0 or not where or settings["norm"] not in _OTHER or x.numel() == 0:
-        call(x.detach().numpy(), **({"n": s, "axis": axes} if one else {"s": s, "axes": axes}), **settings)  # raises
+    if unusual(x, where) or settings["norm"] not in _OTHER:
+        call(bare(x), **({"n": s, "axis": axes} if one else {"s": s, "axes": axes}), **settings)  # raises
     have = [x.shape[a] for a in where]
     sizes = have if s is None else [*map(int, np.atleast_1d(s))]
     if kind == "irfft" and s is None:

@@ -12,6 +12,7 @@ import scipy.linalg
 
 from ... import errors
 from ...autograd.function import Function
+from ...interpreters.batched import Vmap
 from ...linalg import eig as _eig
 from ...linalg import eigh as _eigh
 from ...linalg import eigvals as _eigvals
@@ -22,12 +23,32 @@ from ...linalg import svd as _svd
 from ...linalg import svdvals as _svdvals
 from ...ops.shape.axes import movedim
 from ...ops.shape.joining import stack
+from ...table.levels import Lifted
 from ...tensor.tensor import Tensor
 from ..array_nodes import array_of, tensor_of
+from ..user_functions import bare
 from .mapping import adjoint, completed, mapped, square
 
 _PSEUDO = "d(A^+) = -A^+ dA A^+ + A^+ A^+H dA^H (I - A A^+) + (I - A^+ A) dA^H A^+H A^+"
 _VECTORS = "vectors where values are distinct, up to signs (phases)"
+
+
+def _seen(setting: str, t: Tensor) -> Any:
+    """The values of a tensor, also in forward mode, for a result that depends on them by steps.
+
+    RuntimeError for the samples of `vmap`, whose results would differ in shape.
+    """
+    inner: Any = t
+    while isinstance(inner, Lifted):
+        level = inner._data.level
+        if isinstance(level, Vmap) and level.varies(inner):
+            raise RuntimeError(
+                errors.message(
+                    f"{setting} in vmap: what it gives differs from sample to sample", do="loop over the samples"
+                )
+            )
+        inner = inner._data.inside
+    return bare(t)
 
 
 class _Order(Function):
@@ -64,13 +85,14 @@ class _Order(Function):
     "qr",
     "a",
     derivative="dQ = Q W + (I - Q Q^H) dA R^-1, dR = Q^H dA - W R; W = -W^H, its lower triangle that of Q^H dA R^-1",
-    limits="the columns' order is constant; mode 'raw' is not here; no batch with pivoting",
+    limits="the columns' order is constant; Q of mode 'full' has none if there are more rows than columns; mode 'raw' is "
+    "not here; no batch with pivoting",
 )
 def qr(a: Any, mode: Any, pivoting: Any) -> Any:
     """``A = Q R``, or ``A[:, p] = Q R`` with `pivoting`: ``(Q, R)``, ``(R,)`` for mode "r", and p at the end.
 
-    mode: "full", "economic" or "r". "full" has no gradient where A has more rows than columns, as torch's "complete";
-    "r" has one, because its R is the one of "economic" with rows of zeros.
+    mode: "full", "economic" or "r". Where A has more rows than columns, Q of "full" has no gradient, as torch's
+    "complete"; R has one, because it is the one of "economic" with rows of zeros.
 
     >>> from pullback.scipy.linalg import qr
     >>> q, r = qr([[3.0, 1.0], [4.0, 2.0]])
@@ -86,11 +108,16 @@ def qr(a: Any, mode: Any, pivoting: Any) -> Any:
         columns = _Order.apply(a)
         a, order = np.take_along_axis(a, np.broadcast_to(columns[None, :], a.shape), 1), (columns,)
     if mode == "r":
-        r = _qr(a).R
-        rows = a.shape[-2] - r.shape[-2]
-        padded = np.concatenate([r, np.zeros_like(a[..., :rows, :])], axis=-2) if rows > 0 else r
-        return padded, *order
-    return *_qr(a, "complete" if mode == "full" else "reduced"), *order
+        return _tall(_qr(a).R, a), *order
+    if mode == "full" and a.shape[-2] > a.shape[-1]:
+        return _qr(a, "complete").Q, _tall(_qr(a).R, a), *order
+    return *_qr(a), *order
+
+
+def _tall(r: Any, a: Any) -> Any:
+    """R with rows of zeros, as many as A has rows."""
+    rows = a.shape[-2] - r.shape[-2]
+    return np.concatenate([r, np.zeros_like(a[..., :rows, :])], axis=-2) if rows > 0 else r
 
 
 @mapped("svd", "a", derivative="ds_i = Re(u_i^H dA v_i); dU and dV by the factors 1 / (s_j^2 - s_i^2)", limits=_VECTORS)
@@ -152,7 +179,7 @@ def _subset(w: Tensor, by_index: Any, by_value: Any) -> slice:
         return slice(low, high + 1)
     if by_value is not None:
         low, high = by_value
-        values = array_of(w.detach())
+        values = _seen("eigh: subset_by_value", w)
         return slice(int(np.searchsorted(values, low, "right")), int(np.searchsorted(values, high, "right")))
     return slice(None)
 
@@ -260,7 +287,7 @@ def _pseudoinverse(a: Tensor, cut: dict[str, Any], return_rank: Any) -> Any:
     found = _pinv(a, **cut)
     if not return_rank:
         return found
-    s = np.linalg.svd(array_of(a.detach()), compute_uv=False)
+    s = np.linalg.svd(_seen("pinv: return_rank", a), compute_uv=False)
     return found, int(np.sum(s > cut["atol"] + cut["rtol"] * s.max(initial=0.0)))
 
 

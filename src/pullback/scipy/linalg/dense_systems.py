@@ -18,6 +18,7 @@ from ...linalg import lu_factor as _lu_factor
 from ...linalg import lu_solve as _lu_solve
 from ...linalg import matrix_norm, vector_norm
 from ...linalg import solve_triangular as _solve_triangular
+from ...ops.make.conversion import to
 from ...tensor.tensor import Tensor, wrap
 from ..solutions import alike
 from .mapping import adjoint, completed, mapped, square
@@ -82,7 +83,8 @@ def det(a: Any) -> Any:
     >>> det([[2.0, 0.0], [0.0, 4.0]]).float()
     tensor(8.)
     """
-    return np.linalg.det(square("det", a))
+    a = square("det", a)
+    return np.linalg.det(to(a, np.complex128 if a.is_complex() else np.float64))  # as SciPy, of float32 as well
 
 
 @mapped("solve_triangular", "a b", derivative=_SOLVED)
@@ -226,7 +228,7 @@ def lu(a: Any, permute_l: Any, p_indices: Any) -> Any:
     if permute_l:
         return p @ lower, upper
     if p_indices:
-        return np.argmax(p, axis=-1), lower, upper
+        return np.argmax(np.real(p), axis=-1), lower, upper
     return p, lower, upper
 
 
@@ -259,7 +261,9 @@ def norm(a: Any, ord: Any, axis: Any, keepdims: Any) -> Any:
         raise ValueError(errors.message("norm: axis", expected="one or two axes", found=repr(axis)))
     if ord is None:
         return vector_norm(a, 2, axes, bool(keepdims))
-    return matrix_norm(a, ord, axes, bool(keepdims))
+    found = matrix_norm(a, ord, axes, bool(keepdims))
+    lapack = axis is None and ord in (1, np.inf) and not keepdims
+    return to(found, np.float64) if lapack else found  # SciPy asks LAPACK, and gets a double
 
 
 __all__ = [

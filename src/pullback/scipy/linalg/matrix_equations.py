@@ -8,12 +8,14 @@ algebraic Riccati equations, 2020).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
+from ... import errors
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..mirror import mirrors
@@ -98,6 +100,9 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Tensor
     return _discrete(method)(q, a)
 
 
+_SOLVED = 1e-6  # what may be left of an equation, relative to its terms
+
+
 @dataclass(frozen=True)
 class Riccati:
     """Riccati's equation in A, B, Q, R and, if given, E and S; continuous or discrete in time."""
@@ -118,7 +123,21 @@ class Riccati:
         a, b, q, r, e, s = self._named(map(array_of, ps))
         by = scipy.linalg.solve_discrete_are if self.discrete else scipy.linalg.solve_continuous_are
         found: Array = by(a, b, q, r, e, s, self.balanced)
+        self._check(found, (a, b, q, r, e, s))
         return found
+
+    def _check(self, x: Array, ps: Sequence[Any]) -> None:
+        """LinAlgError if it is no solution: SciPy (1.17) finds a wrong one for some E that it balances."""
+        a, _, q, _, e, _ = ps
+        left = self.residual(wrap(x), *(wrap(p) for p in ps if p is not None)).numpy()
+        scale = np.abs(q).max() + np.abs(x).max() * np.abs(a).max() * max(np.abs(a if e is None else e).max(), 1.0)
+        if not np.abs(left).max() <= _SOLVED * scale:
+            raise errors.LinAlgError(
+                errors.message(
+                    f"SciPy's solution of Riccati's equation does not solve it: {np.abs(left).max():.1e} is left",
+                    do="give balanced=False" if self.balanced else "scale the matrices",
+                )
+            )
 
     def _gain(self, x: Any, ps: Any) -> tuple[Any, Any]:
         """The gain K, and the factor that it has in the residual."""

@@ -16,6 +16,7 @@ import scipy.linalg
 from ... import errors
 from ...autograd.function import Function
 from ...ops.linalg.matrix_functions import matrix_exp
+from ...ops.make.conversion import to
 from ...ops.shape.axes import movedim
 from ...ops.shape.joining import stack
 from ...tensor.tensor import Tensor
@@ -165,7 +166,8 @@ def expm_frechet(
     a, e = _square("expm_frechet", floating(A)), _square("expm_frechet", floating(E))
     if a.shape != e.shape:
         raise ValueError("expected A and E to be the same shape")
-    n, found = a.shape[-1], matrix_exp(block(a, e))
+    kind = np.complex128 if a.is_complex() or e.is_complex() else np.float64  # as SciPy, of float32 as well
+    n, found = a.shape[-1], matrix_exp(block(to(a, kind), to(e, kind)))
     return (found[..., :n, :n], found[..., :n, n:]) if compute_expm else found[..., :n, n:]
 
 

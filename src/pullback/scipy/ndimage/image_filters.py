@@ -39,10 +39,13 @@ def each_axis(value: Any, count: int) -> list[Any]:
 
 
 def axes_of(axes: Any, ndim: int) -> list[int]:
-    """The axes of a filter. SciPy's errors for those that are not there."""
+    """The axes of a filter. Errors, as SciPy's, for those that are not there and for one that is there twice."""
     if axes is None:
         return list(range(ndim))
-    return [int(np.lib.array_utils.normalize_axis_index(int(a), ndim)) for a in np.atleast_1d(axes)]
+    found = [int(np.lib.array_utils.normalize_axis_index(int(a), ndim)) for a in np.atleast_1d(axes)]
+    if len(set(found)) < len(found):
+        raise ValueError("axes must be unique")
+    return found
 
 
 def _correlated(x: Any, weights: Any, axis: int, mode: str, cval: Any, origin: int = 0) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.ndimage
 import scipy.special
 
+from ... import errors
 from ...ops.make.conversion import to
 from ...ops.shape.axes import movedim
 from ...tensor.tensor import Tensor
@@ -185,6 +186,10 @@ def zoom(
     _checked(x, order, mode, cval, prefilter)
     factors = each_axis(factors, x.ndim)
     shape = tuple(int(round(n * z)) for n, z in zip(x.shape, factors, strict=True))  # noqa: RUF046 - NumPy's numbers
+    if any(n < 0 for n in shape):
+        raise ValueError(
+            errors.message("ndimage.zoom", expected="factors that are not negative", found=repr(tuple(factors)))
+        )
     if all(z == 1 for z in factors) and prefilter:
         return as_output("zoom", x * 1, output)
     if grid_mode and mode in ("constant", "wrap"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.signal
 
+from ... import errors
 from ...autograd.function import Function
 from ...ops.shape.axes import movedim
 from ...ops.shape.joining import stack
@@ -23,11 +24,17 @@ from ..user_functions import bare
 _ONE = np.ones(1)
 
 
+def _padded(x: Any, before: int, after: int) -> Any:
+    """The last axis with zeros before and after it."""
+    zeros = [np.zeros((*x.shape[:-1], max(n, 0)), x._data.dtype) for n in (before, after)]
+    return np.concatenate([zeros[0], x, zeros[1]], axis=-1)
+
+
 def _lagged(v: Any, x: Any, count: int) -> Any:
     """The sums of ``v[n] conj(x[n - k])`` for the lags k below `count`, over all signals."""
     n, x = v.shape[-1], np.conj(x)
     sums = [np.sum(v[..., k:] * x[..., : n - k]) for k in range(min(count, n))]
-    return np.concatenate([np.stack(sums), np.zeros(count - len(sums))]) if sums else tensor_of(np.zeros(count))
+    return _padded(np.stack(sums), 0, count - len(sums)) if sums else tensor_of(np.zeros(count, v._data.dtype))
 
 
 class LinearFilter(Function):
@@ -66,8 +73,7 @@ class LinearFilter(Function):
             if wanted[1]:
                 grads[1] = -_lagged(v, y, len(a))
             if wanted[3]:
-                missing = max(ctx.state - v.shape[-1], 0)
-                grads[3] = np.concatenate([v[..., : ctx.state], np.zeros((*v.shape[:-1], missing))], axis=-1)
+                grads[3] = _padded(v[..., : ctx.state], 0, ctx.state - v.shape[-1])
         pairs = zip(grads, ctx.kinds, strict=True)
         return tuple([g if g is None or kind == "c" or g._data.dtype.kind != "c" else np.real(g) for g, kind in pairs])
 
@@ -79,8 +85,7 @@ class LinearFilter(Function):
         right += [filtered(tb, _ONE, x)] if tb is not None else []
         right += [-filtered(ta, _ONE, y)] if ta is not None else []
         if tz is not None:
-            missing = np.zeros((*x.shape[:-1], max(x.shape[-1] - tz.shape[-1], 0)))
-            right += [np.concatenate([tz[..., : x.shape[-1]], missing], axis=-1)]
+            right += [_padded(tz[..., : x.shape[-1]], 0, x.shape[-1] - tz.shape[-1])]
         return filtered(_ONE, a, sum(right[1:], right[0]))
 
     @staticmethod
@@ -105,9 +110,19 @@ def filtered(b: Any, a: Any, x: Any, zi: Any = None) -> Any:
 
 
 def _first(x: Any, axis: int) -> Array:
-    """The first element along the axis, for SciPy's checks."""
+    """The first element along the axis, for SciPy's checks; everything if there is no such axis."""
     a = bare(x)
-    return a if a.ndim == 0 else np.take(a, range(min(1, a.shape[axis])), axis=axis)
+    return np.take(a, range(min(1, a.shape[axis])), axis=axis) if -a.ndim <= axis < a.ndim else a
+
+
+def _leading(name: str, a: Array) -> None:
+    """ValueError if the filter divides by zero: SciPy has an error for it where `a` has several values."""
+    if a.size and np.ravel(a)[0] == 0:
+        raise ValueError(
+            errors.message(
+                f"signal.{name}: a[0] is 0, and the filter divides by it", do="leave out the leading zeros of a"
+            )
+        )
 
 
 def _final_state(b: Any, a: Any, x: Any, y: Any, zi: Any) -> Any:
@@ -118,13 +133,10 @@ def _final_state(b: Any, a: Any, x: Any, y: Any, zi: Any) -> Any:
 
     def tail(c: Any, s: Any) -> Any:
         last = s[..., max(n - state, 0) :]
-        missing = np.zeros((*s.shape[:-1], state - last.shape[-1]))
-        whole = np.concatenate([missing, last, np.zeros((*s.shape[:-1], state))], axis=-1)
-        return filtered(c, _ONE, whole)[..., state:]
+        return filtered(c, _ONE, _padded(last, state - last.shape[-1], state))[..., state:]
 
     rest = zi[..., n:]
-    rest = np.concatenate([rest, np.zeros((*zi.shape[:-1], state - rest.shape[-1]))], axis=-1)
-    return tail(b, x) - tail(a, y) + rest
+    return tail(b, x) - tail(a, y) + _padded(rest, 0, state - rest.shape[-1])
 
 
 @mirrors("signal.lfilter", derivative="filters of the tangents; backward in time for the adjoint; b, a, x, zi")
@@ -139,6 +151,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """
     b, a, x = floating(b), floating(a), floating(x)
     state: Any = None if zi is None else floating(zi)
+    if bare(a).size == 1:
+        _leading("lfilter", bare(a))
     scipy.signal.lfilter(bare(b), bare(a), _first(x, axis), axis, None if state is None else bare(state))
     b, a = np.atleast_1d(b), np.atleast_1d(a)
     b, a = b / a[0], a / a[0]
@@ -160,14 +174,15 @@ def lfilter_zi(b: Any, a: Any) -> Any:
     tensor([3.], dtype=pullback.float64)
     """
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
-    scipy.signal.lfilter_zi(bare(b), bare(a))
     zeros = np.flatnonzero(bare(a))
     a = a[int(zeros[0]) :] if len(zeros) else a
+    _leading("lfilter_zi", bare(a))
+    scipy.signal.lfilter_zi(bare(b), bare(a))
     b, a = b / a[0], a / a[0]
-    n = max(len(a), len(b))
-    b, a = (np.concatenate([t, np.zeros(n - len(t))]) if len(t) < n else t for t in (b, a))
-    shift = np.eye(n - 1) - np.eye(n - 1, k=1)
-    first = np.eye(n - 1)[:1]
+    n, kind = max(len(a), len(b)), a._data.dtype
+    b, a = (_padded(t, 0, n - len(t)) if len(t) < n else t for t in (b, a))
+    shift = np.eye(n - 1, dtype=kind) - np.eye(n - 1, k=1, dtype=kind)
+    first = np.eye(n - 1, dtype=kind)[:1]
     return np.linalg.solve(shift + a[1:, None] * first, b[1:] - a[1:] * b[0])
 
 
@@ -184,7 +199,7 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     sos, x = floating(sos), floating(x)
     state: Any = None if zi is None else floating(zi)
     given = None if state is None else bare(state)
-    scipy.signal.sosfilt(bare(sos), _first(x, axis), axis, given)
+    scipy.signal.sosfilt(np.ascontiguousarray(bare(sos)), _first(x, axis), axis, given)
     y, ends = np.moveaxis(x, axis, -1), []
     for i in range(len(sos)):
         b, a = sos[i, :3], sos[i, 3:]
@@ -204,7 +219,7 @@ def sosfilt_zi(sos: Any) -> Any:
     tensor([[1., 0.]], dtype=pullback.float64)
     """
     sos = floating(sos)
-    scipy.signal.sosfilt_zi(bare(sos))
+    scipy.signal.sosfilt_zi(np.ascontiguousarray(bare(sos)))
     states, scale = [], 1.0
     for i in range(len(sos)):
         b, a = sos[i, :3], sos[i, 3:]
@@ -269,7 +284,7 @@ def filtfilt(
     zi = lfilter_zi(b, a)
     b, a = b / a[0], a / a[0]
     n = len(zi) + 1
-    b = np.concatenate([b, np.zeros(n - len(b))]) if len(b) < n else b
+    b = _padded(b, 0, n - len(b)) if len(b) < n else b
     return _there_and_back(lambda x, z: filtered(b, a, x, z), lambda v: zi * v, x, axis, padtype, edge)
 
 
@@ -281,7 +296,7 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: 
     tensor([0.2500, 0.5000, 0.7500, 1.0000], dtype=pullback.float64)
     """
     sos, x = floating(sos), floating(x)
-    values = bare(sos)
+    values = np.ascontiguousarray(bare(sos))
     scipy.signal.sosfiltfilt(values, bare(x), axis, padtype, padlen)
     taps = 2 * len(values) + 1 - min((values[:, 2] == 0).sum(), (values[:, 5] == 0).sum())
     edge = 0 if padtype is None else 3 * int(taps) if padlen is None else padlen
@@ -302,7 +317,7 @@ def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     size = len(num) - len(den) + 1
     if size < 1:
         return tensor_of(np.zeros(0)), num
-    impulse = np.eye(1, size)[0]
+    impulse = np.eye(1, size, dtype=num._data.dtype)[0]
     quotient = filtered(num / den[0], den / den[0], tensor_of(impulse))
-    product = filtered(den, _ONE, np.concatenate([quotient, np.zeros(len(den) - 1)]))
+    product = filtered(den, _ONE, _padded(quotient, 0, len(den) - 1))
     return quotient, num - product

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 import scipy.signal
 
+from ... import errors
 from ...autograd.function import Function
 from ...ops.shape.axes import movedim
 from ...ops.shape.joining import stack
@@ -81,7 +83,17 @@ class Upfirdn(Function):
         return stack([Upfirdn.apply(up, down, h[i], xs[i]) for i in range(info.batch_size)]), 0
 
 
+_PADS = ("constant", "wrap", "edge", "symmetric", "reflect", "smooth", "line", "antisymmetric", "antireflect")
+"""SciPy's modes of `upfirdn`."""
+
 _BORDERS = {"constant": "constant", "wrap": "wrap", "edge": "nearest", "symmetric": "reflect", "reflect": "mirror"}
+
+
+def _supported(what: str, mode: str, known: Collection[str]) -> None:
+    if mode not in known:
+        raise NotImplementedError(
+            errors.message(f"signal.{what}={mode!r} has no derivatives here", do=f"give one of {', '.join(known)}")
+        )
 
 
 @mirrors(
@@ -99,9 +111,8 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
     h, x = floating(h), floating(x)
     first = np.take(bare(x), range(1), axis=axis)
     # SciPy's checks; SciPy itself ends the process where it reflects a signal of one value
-    scipy.signal.upfirdn(bare(h), first, up, down, axis, "constant" if mode in _BORDERS else mode, cval)
-    if mode not in _BORDERS:
-        raise NotImplementedError(f"upfirdn: mode={mode!r} has no derivatives here; one of {', '.join(_BORDERS)} has")
+    scipy.signal.upfirdn(bare(h), first, up, down, axis, "constant" if mode in _PADS else mode, cval)
+    _supported("upfirdn: mode", mode, _BORDERS)
     up, down = int(up), int(down)
     x = np.moveaxis(x, axis, -1)
     n, taps = x.shape[-1], len(h)
@@ -208,8 +219,10 @@ def resample_poly(
     x = floating(x)
     given = bare(floating(window)) if isinstance(window, (Tensor, list, np.ndarray)) else window
     first = np.take(bare(x), range(1), axis=axis)
-    checked = "wrap" if padtype in _BORDERS and padtype != "constant" else padtype
-    scipy.signal.resample_poly(first, up, down, axis, given, checked, cval)  # SciPy's checks
+    # SciPy's checks; SciPy itself ends the process where it reflects a signal of one value
+    checked = "wrap" if padtype in _PADS and padtype != "constant" else padtype
+    scipy.signal.resample_poly(first, up, down, axis, given, checked, cval)
+    _supported("resample_poly: padtype", padtype, (*_BACKGROUNDS, *_BORDERS))
     common = math.gcd(int(up), int(down))
     up, down = int(up) // common, int(down) // common
     if up == down == 1:

@@ -32,10 +32,10 @@ class SparseArray:
     """A sparse matrix with the values `data`, a Tensor, at the places of a sorted pattern.
 
     `csr_array`, `csc_array`, `coo_array`, `diags_array` and `eye_array` make it. It has SciPy's attributes ``shape``,
-    ``dtype``, ``nnz``, ``ndim``, ``T``, ``conj()``, ``diagonal()``, ``toarray()``, ``tocsr()``, ``tocsc()``,
-    ``tocoo()``, sums and differences, products with numbers, vectors and dense matrices; and ``to_tensor()``, which
-    makes a sparse tensor of this library. An index chooses as SciPy's; what has one axis is a dense Tensor. ``data``
-    are the values row by row, with duplicates summed, whatever the format.
+    ``dtype``, ``nnz``, ``ndim``, ``T``, ``conj()``, ``diagonal()``, ``sum()``, ``toarray()``, ``tocsr()``, ``tocsc()``,
+    ``tocoo()``, sums and differences, products with numbers, vectors and matrices, dense or sparse; and
+    ``to_tensor()``, which makes a sparse tensor of this library. An index chooses as SciPy's; what has one axis is a
+    dense Tensor. ``data`` are the values row by row, with duplicates summed, whatever the format.
 
     >>> import numpy as np, pullback
     >>> from pullback.scipy.sparse import csr_array
@@ -126,10 +126,34 @@ class SparseArray:
     def _with(self, data: Tensor) -> SparseArray:
         return SparseArray(data, self.pattern, self.format)
 
-    def __matmul__(self, other: Any) -> Tensor:
+    def sum(self, axis: int | None = None) -> Tensor:
+        """The sum of all values; of the columns with axis 0, of the rows with axis 1."""
+        if axis is None:
+            total: Any = np.sum(self.data)
+            return total
+        if axis not in (0, 1, -1, -2):
+            raise ValueError(f"axis {axis} is out of bounds for array of dimension 2")
+        matrix = self.T if axis % 2 == 0 else self
+        return matrix @ np.ones(matrix.shape[1], self.data._data.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not hasattr(scipy.sparse.coo_array, name):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            errors.message(
+                f"{name} of a sparse array is not here",
+                do="use sums, products, T, diagonal(), sum() or toarray(); or make the matrix of other values",
+            )
+        )
+
+    def __matmul__(self, other: Any) -> Any:
+        if scipy.sparse.issparse(other) or isinstance(other, (SparseArray, SparseTensor)):
+            return multiplied(self, sparse("a product", other))
         return product(self.pattern, False, as_tensor(other), self.data)
 
-    def __rmatmul__(self, other: Any) -> Tensor:
+    def __rmatmul__(self, other: Any) -> Any:
+        if scipy.sparse.issparse(other) or isinstance(other, SparseTensor):
+            return multiplied(sparse("a product", other), self)
         found: Any = np.transpose(self.T @ np.transpose(as_tensor(other)))
         return found
 
@@ -164,6 +188,20 @@ class SparseArray:
     def __repr__(self) -> str:
         rows, columns = self.shape
         return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.data!r}>"
+
+
+def multiplied(a: SparseArray, b: SparseArray) -> SparseArray:
+    """The sparse product of two sparse matrices: the products of values that meet, added up by their places."""
+    if a.shape[1] != b.shape[0]:
+        raise ValueError(f"dimension mismatch: a matrix of {a.shape} times one of {b.shape}")
+    columns, rows = a.pattern.indices[1], b.pattern.indices[0]  # rows are sorted
+    first, last = np.searchsorted(rows, columns, "left"), np.searchsorted(rows, columns, "right")
+    left = np.repeat(np.arange(len(columns)), last - first)
+    ends = np.cumsum(last - first)
+    right = np.arange(len(left)) - np.repeat(ends - (last - first), last - first) + np.repeat(first, last - first)
+    places = np.stack([a.pattern.indices[0][left], b.pattern.indices[1][right]])
+    values = on(pick_at, a.data, (left,)) * on(pick_at, b.data, (right,))
+    return by_rows(values, Pattern(places, (a.shape[0], b.shape[1]), False), a.format)
 
 
 def by_rows(data: Any, pattern: Pattern, format: str) -> SparseArray:

@@ -6,6 +6,7 @@ Results are SciPy's own objects with Tensors where their fields depend on the da
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,9 +16,12 @@ import scipy.special as sp
 import scipy.stats
 
 from ... import errors
+from ...ops.make.conversion import to
 from ...table.operands import plain
+from ...tensor.tensor import Tensor
 from ..mirror import mirrors
 from ..special.composites import seen
+from ..user_functions import plain_setting
 from .continuous import DISTRIBUTIONS
 from .univariate import real, replaced
 
@@ -39,6 +43,19 @@ def _data(where: str, a: Any, axis: Any, nan_policy: str = "propagate") -> tuple
     return (np.reshape(t, (-1,)), 0) if axis is None else (t, axis)
 
 
+def _in_its_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The statistic in float32 where all data are, as SciPy gives it; it is computed in float64."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        data = [v for v in (*args, *kwargs.values()) if isinstance(v, (Tensor, np.ndarray))]
+        dtypes = {v._data.dtype if isinstance(v, Tensor) else v.dtype for v in data}
+        return to(found, np.float32) if dtypes == {np.dtype(np.float32)} else found
+
+    return call
+
+
 def _central(a: Any, order: int, axis: int, keepdims: bool = False, center: Any = None) -> Any:
     gaps = a - (np.mean(a, axis=axis, keepdims=True) if center is None else center)
     return np.mean(gaps**order, axis=axis, keepdims=keepdims)
@@ -51,19 +68,31 @@ def _nothing(second: Any, a: Any, axis: int, keepdims: bool) -> Any:
 
 
 @mirrors("stats.moment", derivative="in a and center", limits="order is a setting")
+@_in_its_dtype
 def moment(
     a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
 ) -> Any:
     """The mean of ``(a - center) ** order``, around the mean by default."""
     a, axis = _data("moment", a, axis, nan_policy)
-    if center is None and isinstance(order, (int, float)) and order == 1:
-        return np.mean(a, axis=axis, keepdims=keepdims) * 0
-    if not isinstance(order, (int, float, np.number)) or order != int(order):
+    (order,) = plain_setting("stats.moment", order=order)
+    orders = np.asarray(order)
+    if orders.ndim > 1 or not orders.size or np.any(orders != np.round(orders)):
         raise ValueError("All elements of `order` must be integral.")
-    return _central(a, int(order), axis, keepdims, center)
+    return (
+        np.stack([_moment(a, int(n), axis, keepdims, center) for n in orders])
+        if orders.ndim
+        else _moment(a, int(orders), axis, keepdims, center)
+    )
+
+
+def _moment(a: Any, order: int, axis: int, keepdims: bool, center: Any) -> Any:
+    if center is None and order == 1:
+        return np.mean(a, axis=axis, keepdims=keepdims) * 0
+    return _central(a, order, axis, keepdims, center)
 
 
 @mirrors("stats.skew", derivative="in a")
+@_in_its_dtype
 def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The third standardised moment."""
     a, axis = _data("skew", a, axis, nan_policy)
@@ -77,6 +106,7 @@ def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate"
 
 
 @mirrors("stats.kurtosis", derivative="in a")
+@_in_its_dtype
 def kurtosis(
     a: Any,
     axis: Any = 0,
@@ -98,6 +128,7 @@ def kurtosis(
 
 
 @mirrors("stats.sem", derivative="in a", limits="ddof is a setting")
+@_in_its_dtype
 def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The standard error of the mean."""
     a, axis = _data("sem", a, axis, nan_policy)
@@ -105,6 +136,7 @@ def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate", *, 
 
 
 @mirrors("stats.variation", derivative="in a", limits="ddof is a setting")
+@_in_its_dtype
 def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 0, *, keepdims: bool = False) -> Any:
     """The standard deviation over the mean."""
     a, axis = _data("variation", a, axis, nan_policy)
@@ -134,6 +166,7 @@ _gmean, _hmean = _mean_of("gmean", np.log, np.exp), _mean_of("hmean", lambda a: 
 
 
 @mirrors("stats.gmean", derivative="in a and weights")
+@_in_its_dtype
 def gmean(
     a: Any,
     axis: Any = 0,
@@ -148,6 +181,7 @@ def gmean(
 
 
 @mirrors("stats.hmean", derivative="in a and weights")
+@_in_its_dtype
 def hmean(
     a: Any,
     axis: Any = 0,
@@ -162,15 +196,21 @@ def hmean(
 
 
 @mirrors("stats.zmap", derivative="in scores and compare", limits="ddof is a setting")
+@_in_its_dtype
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """The scores less the mean of `compare`, over its standard deviation."""
-    compare, axis = _data("zmap", compare, axis, nan_policy)
+    return _scores("zmap", scores, compare, axis, ddof, nan_policy)
+
+
+def _scores(where: str, scores: Any, compare: Any, axis: Any, ddof: int, nan_policy: str) -> Any:
+    compare, axis = _data(where, compare, axis, nan_policy)
     mean, deviation = np.mean(compare, axis=axis, keepdims=True), np.std(compare, axis=axis, ddof=ddof, keepdims=True)
     alike = plain(deviation) <= np.absolute(np.finfo(float).eps * plain(mean))
     return replaced(alike, (real(scores) - mean) / replaced(alike, deviation, 1.0), np.nan)
 
 
 @mirrors("stats.zscore", derivative="in a", limits="ddof is a setting")
+@_in_its_dtype
 def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """The data less their mean, over their standard deviation.
 
@@ -179,7 +219,7 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") 
     >>> zscore(pullback.tensor([1.0, 2.0, 3.0], dtype=pullback.float64))
     tensor([-1.2247,  0.0000,  1.2247], dtype=pullback.float64)
     """
-    return zmap(a, a, axis, ddof, nan_policy)
+    return _scores("zscore", a, a, axis, ddof, nan_policy)
 
 
 def _tail(law: Any, value: Any, alternative: str, *parameters: Any, **kwds: Any) -> Any:

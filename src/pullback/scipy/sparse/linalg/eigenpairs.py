@@ -28,7 +28,7 @@ from ...array_nodes import Array, array_of, tensor_of
 from ...mirror import mirrors
 from ...solutions import LinearEquation, alike
 from ...user_functions import plain_setting
-from ..sparse_arrays import SparseArray, by_rows, product, sampled, sparse
+from ..sparse_arrays import SparseArray, by_rows, eye_array, product, sampled, sparse
 from .direct import Factors
 from .linear_operator import LinearOperator, setting
 
@@ -232,9 +232,26 @@ def _pairs(name: str, A: Any, M: Any, hermitian: bool, known: dict[str, Any]) ->
         order = np.argsort(w) if hermitian else slice(None)  # for complex matrices SciPy's is by chance
         return w[order], v[:, order]
 
+    if settings.get("mode") == "buckling" and settings["sigma"] is not None:
+        return _buckling(name, a, eye_array(a.shape[0], dtype=a.data._data.dtype) if m is None else m, settings)
     problem = Problem(name, a.pattern, None if m is None else m.pattern, hermitian, find)
     found: tuple[Tensor, Tensor] = Pairs.apply(problem, a.data, *([] if m is None else [m.data]))
     return found
+
+
+def _buckling(name: str, a: SparseArray, m: SparseArray, settings: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """The pairs of a positive definite A and an M that may be indefinite, whose vectors have ``v^H A v = 1``.
+
+    So they are those of ``M v = A v / w``, with the matrices exchanged.
+    """
+
+    def find(ms: Array, values: Array) -> tuple[Array, Array]:
+        w, v = getattr(scipy.sparse.linalg, name)(a.pattern.matrix(values), M=m.pattern.matrix(ms), **settings)
+        order = np.argsort(w)
+        return 1 / w[order], v[:, order]
+
+    inverse, v = Pairs.apply(Problem(name, m.pattern, a.pattern, True, find), m.data, a.data)
+    return 1 / inverse, v
 
 
 _HOW = "bordered sparse system for each pair"
