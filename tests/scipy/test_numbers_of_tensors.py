@@ -113,3 +113,61 @@ def test_a_minimum_near_a_bound_that_is_not_reached_is_free() -> None:
     x = optimize.minimize(lambda x, c: ((x - c) ** 2).sum(), [0.0], (c,), method="L-BFGS-B", bounds=[(-9, 2.0)]).x
     (g,) = pullback.autograd.grad(x[0], c)
     assert abs(g.item() - 1.0) < 1e-9
+
+
+# item() and tolist(): they leave the graph on purpose, so they warn -----------------------------------------------------
+
+TAKEN = {
+    "root": lambda c, a: optimize.root(lambda x, a: x + np.exp(x) - c(a) - a, [0.0], args=(a,)).x,
+    "root of a variable": lambda c, a: optimize.root(lambda x: x + np.exp(x) - c(a), [0.0]).x,
+    "the root itself": lambda c, a: optimize.root(lambda x, a: x**3 + 1e-9 * c(x[0]) - a, [1.0], args=(a,)).x,
+    "minimize": lambda c, a: optimize.minimize(lambda x, a: ((x - c(a)) ** 2).sum(), [0.0], args=(a,)).x,
+    "the minimum itself": lambda c, a: optimize.minimize(lambda x: (x[0] - a) ** 2 + 0.1 * c(x[0]), [0.0]).x,
+    "least_squares": lambda c, a: optimize.least_squares(lambda x: x - c(a), [0.0]).x,
+    "brentq": lambda c, a: optimize.brentq(lambda x, a: x - c(a), 0.0, 9.0, args=(a,)),
+    "fixed_point": lambda c, a: optimize.fixed_point(lambda x, a: np.cos(x) * 0.1 * c(a), 0.5, args=(a,)),
+    "solve_ivp": lambda c, a: integrate.solve_ivp(lambda t, y: -c(a) * y, (0, 1), [1.0]).y[0, -1],
+    "the state": lambda c, a: integrate.solve_ivp(lambda t, y: [-a * c(y[0])], (0, 1), [1.0]).y[0, -1],
+    "the state, implicit": lambda c, a: integrate.solve_ivp(
+        lambda t, y: [-a * c(y[0])], (0, 1), [1.0], method="Radau"
+    ).y[0, -1],
+    "odeint": lambda c, a: integrate.odeint(lambda y, t, a: -y * c(a), [1.0], [0.0, 1.0], args=(a,))[-1],
+    "quad": lambda c, a: integrate.quad(lambda x, a: c(a) * x, 0, 1, args=(a,))[0],
+    "quad_vec": lambda c, a: integrate.quad_vec(lambda x: x * c(a), 0, 1)[0],
+}
+
+
+def derivative(found: Tensor, a: Tensor) -> None:
+    if found.requires_grad:
+        pullback.autograd.grad(found.sum(), a)
+
+
+@pytest.mark.parametrize("how", ["item", "tolist"])
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_number_taken_on_purpose_is_told(name: str, how: str) -> None:
+    def taken(t: Any) -> Any:
+        return getattr(t, how)()
+
+    a = parameter()
+    with pytest.warns(UserWarning, match=rf"takes a number, by {how}\(\)(.|\n)*t\.detach\(\)\.{how}\(\)") as told:
+        derivative(TAKEN[name](taken, a), a)
+    assert {w.filename for w in told} == {__file__}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_the_advice_is_silent_and_so_are_values(name: str) -> None:
+    a = parameter()
+    by_values = "itself" not in name and "implicit" not in name  # the solver itself asks these for slopes
+    if by_values:
+        derivative(TAKEN[name](lambda t: t.detach().item(), a), a)
+        TAKEN[name](lambda t: t.item(), a.detach())
+    if by_values and name != "minimize":
+        with pullback.no_grad():
+            TAKEN[name](lambda t: t.item(), a)
+    assert parameter().item() == 2.0  # no word of it outside of solvers
+
+
+def test_the_place_of_an_integrand_may_be_taken() -> None:
+    a = parameter()
+    found = integrate.quad(lambda x: a * math.sin(x.item()), 0, 1)[0]
+    np.testing.assert_allclose(pullback.autograd.grad(found, a)[0].item(), 1 - math.cos(1.0))

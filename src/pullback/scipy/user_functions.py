@@ -116,6 +116,19 @@ def value_of(fun: Any, where: str, out: Any) -> Tensor:
         raise
 
 
+def asked(fun: Callable[..., Any], *args: Any) -> Any:
+    """What a person's function returns. Where a derivative is asked for, `item` warns that it leaves the graph."""
+    modes = thread.modes
+    if not modes.grad_enabled and not modes.levels:
+        return fun(*args)
+    before = modes.solved
+    try:
+        modes.solved = True
+        return fun(*args)
+    finally:
+        modes.solved = before
+
+
 def _check_rows(fun: Any, where: str, shapes: list[tuple[int, ...]], error: Exception) -> None:
     """An error that names the first row whose shape is not that of the largest one."""
     largest = max(shapes, key=lambda shape: (len(shape), shape))
@@ -159,7 +172,7 @@ def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) 
         values = [example(as_tensor(t)) for t in tensors]
         with enable_grad(), _numbers_refused(), substituted(tensors, values):
             start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
-            out = value_of(fun, where, call(*given))
+            out = value_of(fun, where, asked(call, *given))
         new = [c for c in _visible(fun) if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
         if out.requires_grad:
             new += _tracked(where, fun, _beginnings(edge_of(out), start))
@@ -352,13 +365,13 @@ class Given:
         """
         args, fun = self.filled(inputs)[:count], self.as_it_was(fun)
         if not (self.reads or READ.by) or _same(self.reads, inputs[len(self.theta) :]):
-            return lambda *head: fun(*head, *args)
+            return lambda *head: asked(fun, *head, *args)
         if isinstance(fun, Compiled):
             fun = fun.traced_function
 
         def call(*head: Any) -> Any:
             with self.reading(inputs):
-                return fun(*head, *args)
+                return asked(fun, *head, *args)
 
         return call
 

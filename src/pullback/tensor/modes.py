@@ -53,6 +53,7 @@ class Modes:
         "recording",
         "running",
         "running_pass",
+        "solved",
         "tells_nodes",
         "tells_tensors",
         "units",
@@ -87,12 +88,14 @@ class Modes:
         self.check_inf = False  # ... and gradients for infinity
         self.running: Any = None
         self.running_pass: Any = None
+        self.solved = False  # whether a solver asks a person's function for a derivative
 
 
 # The modes that the library sets for a part of its own work.
 _OWN = (
     "grad_enabled", "grad_asked", "inference", "forward_enabled", "written", "overrides", "functions", "needed",
-    "unseen", "watch", "pack_hooks", "running", "running_pass", "units",
+    "unseen", "watch", "pack_hooks", "running", "running_pass", "solved",
+    "units",
 )  # fmt: skip
 _own = attrgetter(*_OWN)
 

@@ -85,7 +85,7 @@ class _Order(Function):
     "qr",
     "a",
     derivative="dQ = Q W + (I - Q Q^H) dA R^-1, dR = Q^H dA - W R; W = -W^H, its lower triangle that of Q^H dA R^-1",
-    limits="the columns' order is constant; Q of mode 'full' has none if there are more rows than columns; mode 'raw' is "
+    limits="the columns' order is constant; Q of mode 'full' has none where there are more rows; mode 'raw' is "
     "not here; no batch with pivoting",
 )
 def qr(a: Any, mode: Any, pivoting: Any) -> Any:
