@@ -281,3 +281,29 @@ def test_refusals_say_why(name: str) -> None:
         getattr(ours, name)
     with pytest.raises(AttributeError, match="class Krogh"):
         ours.KroghInterpolator  # noqa: B018 - the access raises
+
+
+PLACES: dict[str, Any] = {
+    "CubicSpline": lambda q: ours.CubicSpline(X, Y)(q),
+    "PchipInterpolator": lambda q: ours.PchipInterpolator(X, Y)(q),
+    "Akima1DInterpolator": lambda q: ours.Akima1DInterpolator(X, Y)(q),
+    "CubicHermiteSpline": lambda q: ours.CubicHermiteSpline(X, Y, Y)(q),
+    "PPoly": lambda q: ours.PPoly(numbers(3, 5), X)(q),
+    "PPoly.integrate": lambda q: ours.PPoly(numbers(3, 5), X).integrate(q[0], 1.0),
+    "make_interp_spline": lambda q: ours.make_interp_spline(X, Y)(q),
+    "BSpline.integrate": lambda q: ours.make_interp_spline(X, Y).integrate(0.5, q[0]),
+    "interp1d": lambda q: ours.interp1d(X, Y)(q),
+    "interpn": lambda q: ours.interpn((X,), Y, q[:, None]),
+    "RBFInterpolator": lambda q: ours.RBFInterpolator(X[:, None], Y)(q[:, None]),
+    "RBFInterpolator y": lambda q: ours.RBFInterpolator(q[:, None] + np.arange(3.0)[:, None], Y[:3]),
+    "RBFInterpolator smoothing": lambda q: ours.RBFInterpolator(X[:, None], Y, smoothing=q[0]),
+    "RBFInterpolator epsilon": lambda q: ours.RBFInterpolator(X[:, None], Y, kernel="gaussian", epsilon=q[0]),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_complex_places_are_refused(name: str) -> None:
+    q = np.array([1.0, 1.2, 2.0]) + 0.1j
+    for given in (q, pullback.tensor(q, requires_grad=True)):
+        with pytest.raises(TypeError, match=r"pullback\.scipy\.interpolate: .*: expected real numbers, found"):
+            PLACES[name](given)

@@ -115,7 +115,19 @@ def test_a_minimum_near_a_bound_that_is_not_reached_is_free() -> None:
     assert abs(g.item() - 1.0) < 1e-9
 
 
-# item() and tolist(): they leave the graph on purpose, so they warn -----------------------------------------------------
+def test_numbers_written_into_an_array_are_refused_with_the_reason() -> None:
+    def filled(t: Any, y: Any, a: Any) -> Any:
+        out = np.zeros(2)
+        out[0], out[1] = y[1], -a * y[0]
+        return out
+
+    with pytest.raises(RuntimeError, match=r"Can't turn a Tensor(.|\n)*instead of writing them into an array"):
+        integrate.solve_ivp(filled, (0, 1), [1.0, 0.0], args=(parameter(),))
+    with pytest.raises(RuntimeError, match="Can't turn a Tensor"):
+        optimize.root(lambda x, a: filled(0.0, x, a) - 1.0, [1.0, 0.0], args=(parameter(),))
+
+
+# item() and tolist(): they leave the graph on purpose, so they warn ---------------------------------------------------
 
 TAKEN = {
     "root": lambda c, a: optimize.root(lambda x, a: x + np.exp(x) - c(a) - a, [0.0], args=(a,)).x,

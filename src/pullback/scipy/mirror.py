@@ -184,5 +184,8 @@ Names, arguments and values are those of SciPy 1.17.
 - *refused*: functions that have no derivative, with the reason, which is also the error's text. For their values, call
   SciPy's function on `t.detach().numpy()`.
 
+Integers and booleans become float64, also where SciPy keeps them, as it does in `ndimage`: they have no derivative, so
+SciPy itself has the values that are rounded.
+
 A function of SciPy's that is not on this page raises an error, which shows
 [the node to write](scipy.md#what-is-not-here)."""

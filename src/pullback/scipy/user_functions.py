@@ -125,6 +125,11 @@ def asked(fun: Callable[..., Any], *args: Any) -> Any:
     try:
         modes.solved = True
         return fun(*args)
+    except ValueError as error:
+        cause = error.__cause__
+        if isinstance(cause, RuntimeError) and str(error).startswith("setting an array element"):
+            raise cause from None  # NumPy's words for a number that a Tensor refuses to be
+        raise
     finally:
         modes.solved = before
 

@@ -15,7 +15,7 @@ from ...tensor.tensor import Tensor
 from ..mirror import mirrors
 from ..user_functions import bare
 from .banded_systems import banded_solve, tensor_or
-from .given import beside, double, result_axes
+from .given import beside, double, real, result_axes
 from .piecewise import blanked, interval_of, periodic
 
 
@@ -89,7 +89,7 @@ class BSpline:
     @classmethod
     def basis_element(cls, t: Any, extrapolate: Any = True) -> Self:
         """The one B-spline on the knots t, of degree ``len(t) - 2``."""
-        t = double(t)
+        t = real(t, "the knots t")
         k = len(t) - 2
         t = np.concatenate([*[t[:1] - 1] * k, t, *[t[-1:] + 1] * k])
         return cls.construct_fast(t, tensor_or(np.eye(len(t))[k]), k, extrapolate)
@@ -102,7 +102,7 @@ class BSpline:
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """The values, or the derivatives of order `nu`, at the points x, of any shape."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        x = double(x)
+        x = real(x, "the places x")
         q = np.reshape(x, (-1,))
         start, end = self._base()
         if extrapolate == "periodic":
@@ -151,7 +151,7 @@ class BSpline:
         """The integral from a to b, within the base interval unless it is extrapolated."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         start, end = self._base()
-        ends = np.stack([double(a), double(b)])
+        ends = np.stack([real(a, "the limit a"), real(b, "the limit b")])
         whole = self.construct_fast(*self.tck, True, 0).antiderivative()
         if extrapolate == "periodic":
             turns = np.floor((ends - start) / (end - start))

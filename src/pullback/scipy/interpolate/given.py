@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ...ops.make.conversion import to
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, as_tensor
@@ -16,6 +17,19 @@ def double(value: Any) -> Tensor:
     """A Tensor of float64, or of complex128, as SciPy's interpolants convert what they are given."""
     t = as_tensor(value)
     return to(t, np.complex128 if t._data.dtype.kind == "c" else np.float64)
+
+
+def real(value: Any, what: str) -> Tensor:
+    """A Tensor of float64. TypeError for complex numbers: places have an order, and distances.
+
+    SciPy drops the imaginary part, with a warning.
+    """
+    t = double(value)
+    if t.is_complex():
+        raise TypeError(
+            errors.message(f"pullback.scipy.interpolate: {what}", expected="real numbers", found=errors.describe(t))
+        )
+    return t
 
 
 def points_of(value: Any) -> Array:

@@ -18,7 +18,7 @@ from ..mirror import mirrors
 from ..user_functions import bare
 from .basis_splines import basis_values, grid_knots, spline_of
 from .cubic_pieces import PchipInterpolator
-from .given import beside, double, points_of
+from .given import beside, double, points_of, real
 
 _DEGREES = {"slinear": 1, "cubic": 3, "quintic": 5}
 
@@ -29,7 +29,7 @@ def _queries(xi: Any, ndim: int) -> Any:
         xi = xi[0]
     if isinstance(xi, tuple):
         return np.stack(np.broadcast_arrays(*map(double, xi)), axis=-1)
-    xi = double(xi)
+    xi = real(xi, "the places xi")
     return np.reshape(xi, (-1, ndim)) if xi.ndim == 1 else xi
 
 
@@ -142,7 +142,7 @@ class RegularGridInterpolator:
         fill = bare(fill_value)
         make = scipy.interpolate.RegularGridInterpolator
         self._plain = make(bare(points), bare(values), bounds_error=bounds_error, fill_value=fill, **checked)
-        grid: list[Any] = [double(p) for p in points]
+        grid: list[Any] = [real(p, "the grid's points") for p in points]
         values = floating(values)
         for axis, p in enumerate(grid):
             ends = points_of(p)[[0, -1]]

@@ -16,7 +16,7 @@ from ..array_nodes import as_tensor, floating
 from ..mirror import mirrors
 from ..user_functions import bare
 from .basis_splines import make_interp_spline
-from .given import beside, points_of, result_axes
+from .given import beside, points_of, real, result_axes
 
 _STEPS = ("nearest", "nearest-up", "previous", "next")
 _ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
@@ -76,6 +76,7 @@ class interp1d:  # noqa: N801 - SciPy's name
     def __call__(self, x: Any) -> Any:
         """The values at the points x, of any shape. ValueError outside of the range, if `bounds_error`."""
         x = floating(x)
+        real(x, "the places x")
         q = np.reshape(x, (-1,))
         low, high = q < self.x[0], q > self.x[-1]
         if self.bounds_error:

@@ -12,7 +12,7 @@ from ...ops.elementwise.limits import clamp
 from ...ops.reduce.searching import searchsorted
 from ..mirror import mirrors
 from ..user_functions import bare
-from .given import beside, double, points_of, result_axes
+from .given import beside, double, points_of, real, result_axes
 
 
 def interval_of(breaks: Any, q: Any, first: int, last: int) -> Any:
@@ -58,7 +58,7 @@ class PPoly:
         c = double(c)
         if axis:
             c = np.moveaxis(np.moveaxis(c, axis + 1, 0), axis + 1, 0)
-        self.c, self.x, self.extrapolate, self.axis = c, double(x), made.extrapolate, made.axis
+        self.c, self.x, self.extrapolate, self.axis = c, real(x, "the breaks x"), made.extrapolate, made.axis
 
     @classmethod
     def construct_fast(cls, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Self:
@@ -71,7 +71,7 @@ class PPoly:
     def __call__(self, x: Any, nu: int = 0, extrapolate: Any = None) -> Any:
         """The values, or the derivatives of order `nu`, at the points x, of any shape."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
-        x = double(x)
+        x = real(x, "the places x")
         q = np.reshape(x, (-1,))
         if extrapolate == "periodic":
             q, extrapolate = periodic(q, self.x[0], self.x[-1]), False
@@ -121,7 +121,7 @@ class PPoly:
         """The integral from a to b; its derivatives by the limits are the values there."""
         extrapolate = self.extrapolate if extrapolate is None else extrapolate
         whole = self.construct_fast(self.c, self.x, True, 0).antiderivative()
-        ends = np.stack([double(a), double(b)])
+        ends = np.stack([real(a, "the limit a"), real(b, "the limit b")])
         if extrapolate == "periodic":
             first, last = self.x[0], self.x[-1]
             turns = np.floor((ends - first) / (last - first))

@@ -12,7 +12,7 @@ import scipy.interpolate
 from ...ops.reduce.sorting import argsort, sort
 from ..mirror import mirrors
 from ..user_functions import bare
-from .given import double
+from .given import double, real
 
 
 def _root(s: Any) -> Any:
@@ -83,14 +83,16 @@ class RBFInterpolator:
         epsilon: Any = None,
         degree: Any = None,
     ) -> None:
+        y, smoothing = real(y, "the points y"), real(smoothing, "smoothing")
+        epsilon = None if epsilon is None else real(epsilon, "epsilon")
         smooth = bare(smoothing)
         smooth = smooth.item() if np.ndim(smooth) == 0 and isinstance(smooth, np.ndarray) else smooth
         scipy.interpolate.RBFInterpolator(bare(y), bare(d), neighbors, smooth, kernel, bare(epsilon), degree)
-        self.y, d = double(y), double(d)
+        self.y, d = y, double(d)
         self.kernel = kernel.lower()
         self.degree = max(_DEGREES.get(self.kernel, -1), 0) if degree is None else int(degree)
-        self.epsilon = 1.0 if epsilon is None else double(epsilon)
-        self.smoothing = np.broadcast_to(double(smoothing), (len(self.y),))
+        self.epsilon = 1.0 if epsilon is None else epsilon
+        self.smoothing = np.broadcast_to(smoothing, (len(self.y),))
         self.neighbors = None if neighbors is None else int(min(neighbors, len(self.y)))
         self._complex, self._shape = d._data.dtype.kind == "c", tuple(d.shape[1:])
         d = np.reshape(d, (len(self.y), -1))
@@ -118,7 +120,7 @@ class RBFInterpolator:
 
     def __call__(self, x: Any) -> Any:
         """The values at the points x, of shape (points, dimensions)."""
-        x = double(x)
+        x = real(x, "the places x")
         if x.ndim != 2:
             raise ValueError("`x` must be a 2-dimensional array.")
         if x.shape[1] != self.y.shape[1]:
