@@ -312,12 +312,13 @@ def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     >>> deconvolve([1.0, 3.0, 2.0], [1.0, 1.0])[0]
     tensor([1., 2.], dtype=pullback.float64)
     """
-    num, den = np.atleast_1d(floating(signal)), np.atleast_1d(floating(divisor))
+    num: Any = np.atleast_1d(floating(signal))
+    den: Any = np.atleast_1d(floating(divisor))
     scipy.signal.deconvolve(bare(num), bare(den))
     size = len(num) - len(den) + 1
     if size < 1:
         return tensor_of(np.zeros(0)), num
-    impulse = np.eye(1, size, dtype=num._data.dtype)[0]
+    impulse: Any = np.eye(1, size, dtype=num._data.dtype)[0]
     quotient = filtered(num / den[0], den / den[0], tensor_of(impulse))
     product = filtered(den, _ONE, _padded(quotient, 0, len(den) - 1))
     return quotient, num - product
