@@ -508,18 +508,6 @@ def warn_of_number() -> None:
         _TOLD_PLACES.add(place)
 
 
-def warn_of_item(method: str) -> None:
-    """Warn that the function of a solver takes a number from a tensor that is differentiated."""
-    warnings.warn(
-        message(
-            f"the function of a solver takes a number, by {method}(), from a tensor that is differentiated: no "
-            "derivative passes through it",
-            do=f"compute with the tensor; where it is a constant, or is shown, write t.detach().{method}()",
-        ),
-        stacklevel=3,
-    )
-
-
 def no_mask() -> TypeError:
     """The error of a masked array where a Tensor is: values and gradients would count what is masked."""
     return TypeError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -239,6 +240,13 @@ def seen(data: Any) -> Any:
     if type(data) is not np.ndarray:
         checks_due()
     return data
+
+
+def warn_of_item(method: str) -> None:
+    """Warn that the function of a solver takes a number from a tensor that is differentiated."""
+    said = f"the function of a solver takes a number, by {method}(), from a tensor that is differentiated"
+    advice = f"compute with the tensor; where it is a constant, or is shown, write t.detach().{method}()"
+    warnings.warn(errors.message(f"{said}: no derivative passes through it", do=advice), stacklevel=3)
 
 
 # A GPU ----------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import by_rule, full_name, gpu_of, refuse_gpu, rule_of, seen, without_rule
+from .protocol import by_rule, full_name, gpu_of, refuse_gpu, rule_of, seen, warn_of_item, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -388,13 +388,13 @@ class Tensor(Methods):
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
         if thread.modes.solved and _is_recorded(self):
-            errors.warn_of_item("item")
+            warn_of_item("item")
         return seen(self._data).item()
 
     def tolist(self) -> Any:
         """The elements as nested Python lists, or a number for a 0-d tensor."""
         if thread.modes.solved and _is_recorded(self):
-            errors.warn_of_item("tolist")
+            warn_of_item("tolist")
         return seen(self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
