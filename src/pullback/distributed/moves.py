@@ -367,7 +367,7 @@ def move(how: Move, *tensors: Tensor) -> Any:
 
 
 def _not_said(tensors: Sequence[Tensor]) -> list[Any]:
-    """The nodes of leaves that tensors were computed from, and of which nobody has said what they are to the ranks."""
+    """The nodes of leaves that tensors were computed from, if nobody has said what these are to the ranks."""
     found, seen = [], set()
     stack = [t._edge[0] if t._edge is not None else leaf_edge(t)[0] for t in tensors if t._requires_grad]
     while stack:
