@@ -20,7 +20,7 @@ from ..autograd.grad_mode import no_grad
 from ..autograd.node import leaf_edge, reachable
 from ..nn.module import Module
 from ..optim import LBFGS
-from ..optim.lr_scheduler.plateau import LOOKS
+from ..optim.lr_scheduler.plateau import look_at_metrics
 from ..optim.optimizer import register_optimizer_step_pre_hook
 from ..tensor.modes import thread
 from ..tensor.nested import leaves
@@ -325,4 +325,4 @@ def _need_same_metric(optimizer: Any, metric: float) -> None:
         need_same_values(group, np.array(metric), "ReduceLROnPlateau.step()")
 
 
-LOOKS.append(_need_same_metric)
+look_at_metrics(_need_same_metric)

@@ -10,8 +10,12 @@ from ...errors import message
 from ..optimizer import Optimizer
 from .scheduler import LRScheduler, PerGroup, check_optimizer, per_group, set_value, values_of, warn_of_epoch
 
-LOOKS: list[Callable[[Optimizer, float], None]] = []
-"""Called with the optimiser and the metric before each step: `distributed` refuses one that ranks have differently."""
+_looks: list[Callable[[Optimizer, float], None]] = []
+
+
+def look_at_metrics(look: Callable[[Optimizer, float], None]) -> None:
+    """Call ``look(optimizer, metric)`` before each step: `distributed` refuses a metric that ranks have differently."""
+    _looks.append(look)
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -81,7 +85,7 @@ class ReduceLROnPlateau(LRScheduler):
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
         """Record this epoch's metric (a number or a tensor of one element), and lower the rate if it is time."""
         current = float(metrics)
-        for look in LOOKS:
+        for look in _looks:
             look(self.optimizer, current)
         if epoch is not None:
             warn_of_epoch()
