@@ -17,6 +17,7 @@ import pytest
 import pullback
 from pullback import func
 from pullback.autograd import Function
+from pullback.func import forward as of_batch
 from pullback.func import sparse
 from pullback.func.sparse import colouring, spy
 from pullback.func.sparse.sparse_plan import Plan
@@ -635,3 +636,46 @@ def test_a_write_is_seen_through_a_view(view: Any) -> None:
     dense = func.jacfwd(f)(x).numpy()
     assert np.count_nonzero(dense) == 12
     np.testing.assert_array_equal(sparse.jacobian_sparsity(f, x).matrix.toarray(), dense != 0)
+
+
+def writes_to_its_argument(x: Any) -> Any:
+    x.mul_(2.0)
+    return x * x
+
+
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"check": False}, {"compile": lambda f: pullback.compile(f, backend="numpy")}],
+    ids=["checked", "unchecked", "compiled"],
+)
+def test_a_function_may_write_to_its_argument(how: Any, inference: bool) -> None:
+    """The directions of a plan are as they were for the next call."""
+    plan = sparse.jacobian_plan(lambda x: x * x, point(4))
+    jacobian = sparse.sparse_jacobian(writes_to_its_argument, plan, **how)
+    with pullback.inference_mode(inference and "compile" not in how):
+        for _ in range(3):
+            x = point(4)
+            np.testing.assert_allclose(jacobian(x.clone()).toarray(), np.diag(8 * x.numpy()))
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_the_derivatives_along_a_batch_of_directions(recorded: bool) -> None:
+    def along(f: Any, x: Any, directions: Any) -> Any:
+        return func.vmap(lambda v: func.jvp(f, (x,), (v,)), out_dims=(None, 0))(directions)
+
+    x, rows = point(6), pullback.from_numpy(np.random.default_rng(1).normal(size=(3, 6))).requires_grad_(recorded)
+    constant = point(2)
+    for f in (
+        lambda x: x.reshape(2, 3).t() * x[:2],
+        lambda x: pullback.cat([x[1:].sin(), x[:1]]).view(-1)[::2],
+        lambda x: constant * 2,
+        lambda x: pullback.stack([x, x]).sum(1).mul_(x[:2]),
+    ):
+        found, expected = of_batch.jvp_of_each(f, x, rows), along(f, x, rows)
+        for a, b in zip(found, expected, strict=True):
+            pullback.testing.assert_close(a, b)
+            assert a.requires_grad == b.requires_grad
+        second = [func.jvp(lambda x: of(f, x, rows), (x,), (x,))[1] for of in (of_batch.jvp_of_each, along)]  # noqa: B023
+        for a, b in zip(*second, strict=True):
+            pullback.testing.assert_close(a, b)

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.grad_mode import enable_grad, set_fwd_grad_enabled
+from ..interpreters.batched import Vmap
 from ..interpreters.dual import Jvp, Linearized, fitting
 from ..table.levels import inner, to_current
 from ..tensor.modes import restoring, thread
@@ -59,6 +60,20 @@ def jvp(
     value = rebuild(out, iter([p for p, _ in lowered]))
     tangent = rebuild(out, iter([np.zeros_like(p) if t is None else t for p, t in lowered]))
     return (value, tangent, aux) if has_aux else (value, tangent)
+
+
+@restoring()
+def jvp_of_each(func: Callable[[Tensor], Tensor], x: Tensor, directions: Tensor) -> tuple[Tensor, Tensor]:
+    """The value of a function of one Tensor, and its derivative along each of a batch of directions.
+
+    It is ``vmap(lambda v: jvp(func, (x,), (v,)), out_dims=(None, 0))(directions)`` for arguments that are known to fit.
+    Where `func` writes to its argument, it writes to `directions`, too.
+    """
+    with Vmap(len(directions)) as each, Jvp() as level, set_fwd_grad_enabled(True):
+        value, tangent = level.lower(func(level.lift_each(x, directions, each)))
+        pushed = each.lower(np.zeros_like(value) if tangent is None else tangent)
+        value = each.value(value)
+    return (value, pushed) if thread.modes.grad_enabled else (_plain(value), _plain(pushed))
 
 
 @restoring("linearize")

@@ -251,6 +251,13 @@ class Jvp(Forward):
         """A tensor of this level for a primal and a tangent."""
         return wrap(Dual(self, primal, tangent))
 
+    def lift_each(self, primal: Tensor, tangents: Tensor, batch: Any) -> Tensor:
+        """A tensor of this level for a primal and a tangent for each element of a `vmap`."""
+        whole = tangents._data
+        if type(whole) is np.ndarray and not tangents._requires_grad and not INFERENCES.n:
+            return wrap(Dual(self, primal, None, whole, batch))
+        return self.lift(primal, batch.lift(tangents))
+
     def lower(self, t: Tensor) -> tuple[Tensor, Tensor | None]:
         """The primal and the tangent (None: zero) of a result of this level."""
         held = inner(t, self)

@@ -16,7 +16,7 @@ from ...interpreters.traced import Traced
 from ...ops.sparse.namespace import sparse_coo_tensor
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ..forward import jvp
+from ..forward import jvp_of_each
 from ..reverse import grad, vjp
 from ..vectorize import vmap
 from .detection import Function, check_input, hessian_plan, jacobian_plan, one_number, one_result
@@ -197,13 +197,18 @@ class _Prepared:
 
     def __init__(self, evaluation: _Evaluation, plan: Plan) -> None:
         self.name, self.plan = evaluation.name, plan
-        self.directions = [plan.seeds("columns"), plan.seeds("rows")]
         self.more = 1 if plan.by_rows and not plan.by_columns else 0
-        own = self.directions[self.more]
-        self.directions[self.more] = np.concatenate([own, np.zeros((1, own.shape[1]), own.dtype)])
+        self.directions = self._directions()
         function = grad(evaluation.f) if evaluation.kind == HESSIAN else evaluation.f
         work = _work(_flat(function, plan, self.name), plan)
         self.work = work if evaluation.compile is None else evaluation.compile(work)
+
+    def _directions(self) -> list[Array]:
+        """Those of the columns and of the rows, with a place for the random one."""
+        found = [self.plan.seeds("columns"), self.plan.seeds("rows")]
+        own = found[self.more]
+        found[self.more] = np.concatenate([own, np.zeros((1, own.shape[1]), own.dtype)])
+        return found
 
     def direction(self) -> Array:
         """A random direction, with no element near zero."""
@@ -219,7 +224,14 @@ class _Prepared:
             if thread.modes.grad_enabled:  # the graph keeps what it is given
                 given[more] = given[more].copy()
             given[more][-1] = direction
-        value, values, pushed = self.work(x, *map(wrap, given))
+        version = None if x.is_inference() else x._version
+        try:
+            value, values, pushed = self.work(x, *map(wrap, given))
+        finally:
+            if (
+                version is None or x._version != version
+            ):  # a write to the argument is one to its tangents, which these are
+                self.directions = self._directions()
         return value, values, pushed if direction is None else pushed[-1]
 
     def compare(self, values: Array, expected: Array, direction: Array) -> None:
@@ -268,14 +280,13 @@ def _work(function: Function, plan: Plan) -> Callable[[Tensor, Tensor, Tensor], 
     It holds nothing that a call changes, so that it can be compiled.
     """
     picks, by_columns, shape = plan.picks(), plan.by_columns, plan.output_shape
-    along_each = vmap(lambda x, v: jvp(function, (x,), (v,)), in_dims=(None, 0), out_dims=(None, 0))
 
     def work(x: Tensor, forward: Tensor, backward: Tensor) -> tuple[Any, Any, Any]:
         found: list[Any] = []
         value: Any = None
         if len(forward):
             batch = forward if x._data.ndim == 1 else forward.reshape(len(forward), *x._data.shape)
-            value, pushed = along_each(x, batch)
+            value, pushed = jvp_of_each(function, x, batch)
             found.append(pushed)
         if len(backward):
             value, pull = vjp(function, x)
