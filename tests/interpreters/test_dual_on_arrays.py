@@ -252,3 +252,10 @@ def test_a_view_follows_what_is_recorded_for_its_base_later(view: Any, batched: 
     pullback.testing.assert_close(found, expected)
     for got, right in zip(*(pullback.autograd.grad((t * t).sum(), v) for t in (found, expected)), strict=True):
         pullback.testing.assert_close(got, right)
+
+
+def test_a_batch_without_elements_has_no_tangents() -> None:
+    x, none = pullback.ones(2, 3), pullback.zeros(0, 2, 3)
+    for f in (lambda x: x.roll(1), lambda x: x.roll(1, 0), lambda x: x.flip(0).reshape(6), lambda x: x * x - x):
+        found = vmap(lambda v: jvp(f, (x,), (v,))[1])(none)  # noqa: B023
+        assert found.shape == (0, *f(x).shape)

@@ -460,8 +460,9 @@ def _called(op: Op, batch: Any, given: tuple[Any, ...]) -> Tensor:
         alone: Tensor = tied(op, given, {})
         return alone
     rule, full = op.about.batch, op.padded(given, {})
-    places = len(op.params) - len(op.keyword_only)
-    whole = rule.of_whole(op, given[0]._data.stacked, full[1:places]) if isinstance(rule, by) else None
+    rest = full[1 : len(op.params) - len(op.keyword_only)]
+    alike = isinstance(rule, by) and not any_instance(rest, Tensor)
+    whole = rule.of_whole(op, given[0]._data.stacked, rest) if alike else None
     found: Tensor = wrap(batch.run(op, given, {})) if whole is None else batch.lift(whole)
     if op.view and shares(found._data, given[0]._data):
         as_view(found, op, full, known=True)

@@ -20,6 +20,7 @@ from ..table.op import needs
 from ..tensor.arrays import in_order, wrap_axis, writable
 from ..tensor.memory import same_memory
 from ..tensor.modes import thread, within
+from ..tensor.nested import any_instance
 from ..tensor.tensor import Tensor
 from .batch_rules import by
 
@@ -124,9 +125,11 @@ def _linear(op: Op, batch: by) -> Way:
         (t,) = along.values()
         if len(shape) == out.ndim:
             return forward(t, *values[1:])
-        full = op.padded(tuple(values), {})
-        changed = batch.change(t.shape, *full[1 : len(op.params) - len(op.keyword_only)])
-        return np.stack([forward(one, *values[1:]) for one in t]) if changed is None else forward(t, *changed)
+        rest = op.padded(tuple(values), {})[1 : len(op.params) - len(op.keyword_only)]
+        changed = None if any_instance(rest, np.ndarray) else batch.change(t.shape, *rest)
+        if changed is not None:
+            return forward(t, *changed)
+        return np.stack([forward(one, *values[1:]) for one in t]) if len(t) else np.empty(shape, t.dtype)
 
     return way
 
