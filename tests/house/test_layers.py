@@ -69,11 +69,11 @@ FILES_PER_FOLDER = 15
 # A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
 # for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
-    "tensor": 2345,
+    "tensor": 2350,
     "autograd": 2600,
     "table": 2520,
     "kernels": 900,
-    "interpreters": 3000,
+    "interpreters": 3005,
     "func": 2530,
     "diagnose": 2320,
     "compile": 5480,

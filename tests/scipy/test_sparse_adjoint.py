@@ -155,7 +155,7 @@ def test_odeint_with_a_sparse_jacobian(soon: list[bool]) -> None:
 
 def test_a_right_hand_side_that_reads_values_has_a_dense_jacobian(soon: list[bool]) -> None:
     def f(t: Any, u: Any, k: Any) -> Any:
-        return diffusion(t, u, k) if u[0].item() > -1e9 else u
+        return diffusion(t, u, k) if u[0].detach().item() > -1e9 else u
 
     k = leaf(0.5, 1.2)
     found = grad(solved(12, "BDF", k, f).sum(), k)[0]

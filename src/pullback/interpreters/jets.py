@@ -90,6 +90,10 @@ class Jet(LevelPayload):
     def inside(self) -> Tensor:
         return self.primal
 
+    @property
+    def held(self) -> tuple[Tensor, ...]:
+        return tuple([t for t in self.terms if t is not None])
+
     def term(self, k: int) -> Tensor | None:
         """The coefficient of a power; None if it is zero."""
         if k >= len(self.given):

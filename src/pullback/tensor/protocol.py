@@ -242,8 +242,19 @@ def seen(data: Any) -> Any:
     return data
 
 
-def warn_of_item(method: str) -> None:
-    """Warn that the function of a solver takes a number from a tensor that is differentiated."""
+def _is_differentiated(t: Any) -> bool:
+    """Whether a derivative passes through a tensor, at any level."""
+    if t._requires_grad and thread.modes.grad_enabled:
+        return True
+    data = t._data
+    held = data.held if isinstance(data, LevelPayload) else ()
+    return (len(held) > 1 and data.level.differentiates) or any(map(_is_differentiated, held))
+
+
+def warn_of_item(t: Any, method: str) -> None:
+    """Warn if the function of a solver takes a number from a tensor that is differentiated."""
+    if not _is_differentiated(t):
+        return
     said = f"the function of a solver takes a number, by {method}(), from a tensor that is differentiated"
     advice = f"compute with the tensor; where it is a constant, or is shown, write t.detach().{method}()"
     warnings.warn(errors.message(f"{said}: no derivative passes through it", do=advice), stacklevel=3)

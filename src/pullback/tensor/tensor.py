@@ -387,14 +387,14 @@ class Tensor(Methods):
         """The only element as a Python number; RuntimeError if there is not exactly one."""
         if self._data.size != 1:
             raise RuntimeError(f"a Tensor with {self._data.size} elements cannot be converted to Scalar")
-        if thread.modes.solved and _is_recorded(self):
-            warn_of_item("item")
+        if thread.modes.solved:
+            warn_of_item(self, "item")
         return seen(self._data).item()
 
     def tolist(self) -> Any:
         """The elements as nested Python lists, or a number for a 0-d tensor."""
-        if thread.modes.solved and _is_recorded(self):
-            warn_of_item("tolist")
+        if thread.modes.solved:
+            warn_of_item(self, "tolist")
         return seen(self._data).tolist()
 
     def numpy(self, *, force: bool = False) -> np.ndarray[Any, Any]:
