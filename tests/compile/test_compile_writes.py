@@ -192,3 +192,19 @@ def test_a_function_that_runs_as_it_is_written_runs_once() -> None:
         assert found.tolist() == expected.tolist()
         grads = [pullback.autograd.grad(y.sum(), leaf)[0].tolist() for y in (found, expected)]
         assert grads[0] == grads[1]
+
+
+def test_a_tensor_from_inference_mode_is_left_alone_where_a_trace_fails() -> None:
+    with pullback.inference_mode():
+        held = pullback.ones(3)
+    written, read_only = pullback.ones(3), pullback.from_numpy(np.broadcast_to(np.float32(2.0), 3))
+
+    def fails(x: Tensor) -> Tensor:
+        if type(x) is not Tensor:
+            raise ValueError("a plain tensor is wanted")
+        written.add_(1)
+        return x * held * written * read_only
+
+    with pytest.raises(RuntimeError, match="a plain tensor is wanted"):
+        pullback.compile(fails, backend="numpy")(pullback.ones(3))
+    assert written.tolist() == held.tolist() == [1, 1, 1]

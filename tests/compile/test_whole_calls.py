@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import types
 from typing import Any
 
 import numpy as np
@@ -134,6 +136,30 @@ def test_a_result_whose_shape_depends_on_values_is_traced_again() -> None:
     for x in (leaf(1.0, 2.0, -3.0), leaf(1.0, -2.0, -3.0), leaf(3.0, 1.0, -3.0)):
         same(compiled(x), f(x))
         same(grad(compiled(x), x)[0], grad(f(x), x)[0])
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_what_is_traced_again_reads_its_own_tensors(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which tensor from outside a function reads may depend on the shape that has changed."""
+    for name, value in (("holds_ten", 10.0), ("holds_hundred", 100.0)):
+        module = types.ModuleType(name)
+        module.k = pullback.tensor([value])  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, name, module)
+
+    class Positive(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            a = x.detach().numpy()
+            return pullback.from_numpy(a[a > 0])
+
+    def f(x: Any) -> Any:
+        found = Positive.apply(x)
+        return found.sum() * sys.modules["holds_ten" if found.shape[0] == 1 else "holds_hundred"].k
+
+    fast = pullback.compile(f, backend=backend)
+    for values in ([1.0, -1.0], [1.0, 2.0], [3.0, -1.0], [3.0, 4.0]):
+        x = pullback.tensor(values)
+        assert fast(x).tolist() == f(x).tolist()
 
 
 def test_many_traces_again_are_told_once() -> None:

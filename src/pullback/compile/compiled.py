@@ -124,7 +124,7 @@ class Compiled:
             found = self._entry(whole, args, kwargs, tensors, recorded)
         if not isinstance(found, Entry):
             return self.traced_function(*args, **kwargs) if found is None else found.result
-        return self._run(found, args, kwargs, [*tensors, *entry.tensors])
+        return self._run(found, args, kwargs, [*tensors, *found.tensors])
 
     def entry_of(self, *args: Tensor, traces: bool = True) -> Entry | None:
         """What a call with these tensors runs; None if it runs the function as it is written.
@@ -275,13 +275,12 @@ class Compiled:
 
         Where that does not count as the call, nothing is changed: what was written to is put back.
         """
-        before = (
-            [] if self._fallback else [(t, t._version, np.copy(t._data), t._edge, t._requires_grad) for t in reached]
-        )
+        kept = [] if self._fallback else [t for t in reached if type(t._data) is np.ndarray]
+        before = [(t, t._data.copy(), t._edge, t._requires_grad) for t in kept]
         with fork_rng(enabled=not self._fallback):
             ran = _Ran(self.traced_function(*args, **kwargs))
-        for t, version, values, edge, requires_grad in before:
-            if t._version != version and t._data.shape == values.shape:
+        for t, values, edge, requires_grad in before:
+            if t._data.shape == values.shape and t._data.tobytes() != values.tobytes():
                 t._data[...] = values
                 t._edge, t._requires_grad = edge, requires_grad
         return ran

@@ -75,18 +75,23 @@ class Dual(LevelPayload):
 
     @property
     def tangent(self) -> Tensor | None:
-        if self.array is not None:
-            if self.way is None:
-                made = wrap(self.array)
-                self.tangent = made if self.batch is None else self.batch.lift(made)
-            else:
-                source, op, rest = self.way
-                self.tangent = _called(op, self.batch, (source.tangent, *rest))
+        self.ask()
         return self._tangent
 
     @tangent.setter
     def tangent(self, tangent: Tensor | None) -> None:
         self._tangent, self.array, self.way = tangent, None, None
+
+    def ask(self) -> None:
+        """Make the Tensor of a tangent that is an array."""
+        if self.array is None:
+            return
+        if self.way is None:
+            made = wrap(self.array)
+            self.tangent = made if self.batch is None else self.batch.lift(made)
+        else:
+            source, op, rest = self.way
+            self.tangent = _called(op, self.batch, (source.tangent, *rest))
 
     def settle(self) -> None:
         """Make the Tensor of a view, if that of a tangent it views was made: it may hold another payload since."""
@@ -94,7 +99,7 @@ class Dual(LevelPayload):
         while dual.way is not None:
             dual = dual.way[0]
             if dual.array is None:
-                self.tangent  # noqa: B018
+                self.ask()
                 return
 
     @property
@@ -351,7 +356,7 @@ class Jvp(Forward):
         if rule is not ALONE and not op.view:
             made = Dual(self, out, None, rule(values, along, out._data, shape), batch)
             if INFERENCES.n:  # its Tensor is one of the mode that it was made in
-                made.tangent  # noqa: B018
+                made.ask()
             return made
         source = args[0]._data
         if rule is not ALONE and source.array is not None and not (self.outlives_calls or INFERENCES.n):

@@ -94,8 +94,7 @@ class Modes:
 # The modes that the library sets for a part of its own work.
 _OWN = (
     "grad_enabled", "grad_asked", "inference", "forward_enabled", "written", "overrides", "functions", "needed",
-    "unseen", "watch", "pack_hooks", "running", "running_pass", "solved",
-    "units",
+    "unseen", "watch", "pack_hooks", "running", "running_pass", "solved", "units",
 )  # fmt: skip
 _own = attrgetter(*_OWN)
 

@@ -97,16 +97,22 @@ def _product(a: SparseTensor, dense: Tensor, transposed: bool = False) -> Tensor
 
 
 def _product_of_two(a: SparseTensor, b: SparseTensor) -> SparseTensor:
-    """``a @ b`` for two sparse matrices, with an entry for each column of `a` that matches a row of `b`."""
-    (x, left), (y, right) = coalesced(a), coalesced(b)
+    """``a @ b`` for two sparse matrices."""
+    return sparse_at(*entries_of_product(*coalesced(a), *coalesced(b))).coalesce()
+
+
+def entries_of_product(x: Any, left: Pattern, y: Any, right: Pattern) -> tuple[Any, Pattern]:
+    """The entries of a product of two sparse matrices, with these values at sorted places: those of a place add up.
+
+    There is one for each entry of the first that has the column of an entry's row in the second.
+    """
     columns, rows = left.indices[1], right.indices[0]
-    begins = np.searchsorted(rows, columns)  # the entries of a row of b are adjacent
+    begins = np.searchsorted(rows, columns)  # the entries of a row of the second are adjacent
     counts = np.searchsorted(rows, columns, "right") - begins
     i = np.repeat(np.arange(left.nnz), counts)
     k = np.arange(len(i)) + np.repeat(begins - np.cumsum(counts) + counts, counts)
     places = np.stack([left.indices[0][i], right.indices[1][k]])
-    terms = on(pick_at, x, (i,)) * on(pick_at, y, (k,))
-    return sparse_at(terms, Pattern(places, (a.shape[0], b.shape[1]), False)).coalesce()
+    return on(pick_at, x, (i,)) * on(pick_at, y, (k,)), Pattern(places, (left.size[0], right.size[1]), False)
 
 
 def _check_product(input: Any, other: Any) -> None:

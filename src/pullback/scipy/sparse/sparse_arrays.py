@@ -20,6 +20,7 @@ from ...ops.shape.joining import cat
 from ...ops.shape.reshape import reshape
 from ...ops.sparse.coo import SparseTensor, coalesced, in_layout, sparse_at
 from ...ops.sparse.pattern import Pattern, pattern_mm, sampled_mm, sparse_coo, sparse_csc, sparse_csr
+from ...ops.sparse.sparse_products import entries_of_product
 from ...table.calls import on
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, as_tensor, floating
@@ -191,17 +192,10 @@ class SparseArray:
 
 
 def multiplied(a: SparseArray, b: SparseArray) -> SparseArray:
-    """The sparse product of two sparse matrices: the products of values that meet, added up by their places."""
+    """The sparse product of two sparse matrices."""
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"dimension mismatch: a matrix of {a.shape} times one of {b.shape}")
-    columns, rows = a.pattern.indices[1], b.pattern.indices[0]  # rows are sorted
-    first, last = np.searchsorted(rows, columns, "left"), np.searchsorted(rows, columns, "right")
-    left = np.repeat(np.arange(len(columns)), last - first)
-    ends = np.cumsum(last - first)
-    right = np.arange(len(left)) - np.repeat(ends - (last - first), last - first) + np.repeat(first, last - first)
-    places = np.stack([a.pattern.indices[0][left], b.pattern.indices[1][right]])
-    values = on(pick_at, a.data, (left,)) * on(pick_at, b.data, (right,))
-    return by_rows(values, Pattern(places, (a.shape[0], b.shape[1]), False), a.format)
+    return by_rows(*entries_of_product(a.data, a.pattern, b.data, b.pattern), a.format)
 
 
 def by_rows(data: Any, pattern: Pattern, format: str) -> SparseArray:
