@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .launching import launch, needs_mpi
+from .launching import MPIEXEC, launch, needs_mpi
 
 pytestmark = needs_mpi
 
@@ -19,6 +19,11 @@ OTHER_DATA = [  # both say so, and either may be the first
 ]
 DIFFER = "the ranks call different collectives"
 TOO_LONG = "longer than timeout=3"
+LATE = rf"rank 0 waits in init_process_group\(\) at \S*stuck.py:\d+, for [34] s, {TOO_LONG}"
+ENDED_BEFORE = [
+    r"rank 0 waits in init_process_group\(\) at \S*stuck.py:\d+, and cannot go on",
+    "rank 1 has ended before it called it",
+]
 STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "raises": [r"rank 0 of 2 has failed at \S*stuck.py:\d+", r"KeyError: 'on purpose'"],
     "raises_later": [
@@ -61,7 +66,12 @@ STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "a_list_that_one_refuses": [r"expected a tensor for each of 2 ranks, found 3", r"gather\(\) at \S*stuck.py:\d+"],
     "does_not_fit": [r"what ranks send is not what others expect", r"rank 1: sends .*, expects .*", r"stuck.py:\d+"],
     "other_objects": [DIFFER, r"rank 0: .* 1 objects at \S*stuck.py:\d+", r"rank 1: .* 2 objects at \S*:\d+"],
-    "never_begins_with_mpi": [
+    "raises_before": [*ENDED_BEFORE, r"KeyError: 'on purpose'"],
+    "ends_before": ENDED_BEFORE,
+    "killed_before": [r"rank (0 or )?1 of 2 has ended before init_process_group"],
+    "never_begins": [LATE, r"rank 1 \(process \d+\) has not called it"],
+    "never_begins_with_mpi": [LATE, r"rank 1 \(process \d+\) has not called it"],
+    "never_begins_with_mpi_unseen": [
         r"rank 0 of 2 has failed: it waits in init_process_group\(\) at \S*stuck.py:\d+, for 3 s",
         "another rank has not called it",
     ],
@@ -101,26 +111,47 @@ def test_it_ends_and_says_where(how: str) -> None:
         assert re.search(said, ended.out), f"{said}\n{ended.out}"
 
 
-@pytest.mark.parametrize("how", ["raises", "never_comes", "ends"])
+@pytest.mark.parametrize("how", ["raises", "never_comes", "ends", "raises_before", "ends_before", "never_begins"])
 def test_so_it_does_on_four_ranks_under_mpiexec(how: str) -> None:
     ended = launch(4, "stuck", how)
     assert ended.status != 0, ended.out
     assert re.search(r"rank \d .*stuck.py:\d+", ended.out), ended.out
 
 
-def test_a_rank_that_never_begins_ends_those_that_wait_for_it() -> None:
-    """They wait in C, where MPI begins: what they say comes in pieces, before which a launcher would put numbers."""
-    ended = launch(2, "stuck", "never_begins")
+def test_a_rank_that_ends_before_is_found_where_a_script_starts_the_program() -> None:
+    """The launcher is not the process above, but the nearest above that it did not tell a rank."""
+    shell = (str(MPIEXEC), "-n", "3", "sh", "-c", '"$@"; exit $?', "sh", sys.executable)
+    ended = launch(3, "stuck", "raises_before", by=shell)
+    assert ended.status != 0
+    for said in ENDED_BEFORE:
+        assert re.search(said, ended.out), ended.out
+
+
+def test_groups_may_begin_and_end_many_times(tmp_path: Path) -> None:
+    program = "import pullback.distributed as d\nfor _ in range(20):\n    d.init_process_group(timeout=3)\n"
+    program += "    d.barrier()\n    d.destroy_process_group()\nprint('done')"
+    (tmp_path / "again.py").write_text(program)
+    for by in ((), (sys.executable, "-m", "pullback", "run", "-n", "2")):
+        ended = launch(2, str(tmp_path / "again"), by=by)
+        assert (ended.status, ended.out.count("done")) == (0, 2), ended.out
+
+
+def test_a_rank_that_never_begins_ends_those_that_wait_for_it_in_c() -> None:
+    """They wait where MPI begins: what they say comes in pieces, before which a launcher would put numbers."""
+    ended = launch(2, "stuck", "never_begins_unseen")
     assert ended.status != 0
     for said in ("Timeout (0:00:03)", "in init_process_group"):
         assert said in ended.out, ended.out
     assert re.search(r"stuck.py\S*, line \d+ in <module>", ended.out), ended.out
 
 
-def test_what_ranks_print_stays_in_lines(tmp_path: Path) -> None:
-    """`print` writes its arguments one by one, and the launcher would put those of several ranks in one line."""
-    program = "import sys, pullback.distributed as d; d.init_process_group(); out = sys.stdout\n"
-    program += "print('through', out.write_through, 'lines', out.line_buffering)"
+def test_what_ranks_write_stays_in_lines(tmp_path: Path) -> None:
+    """They write in pieces, of which those of several ranks may stand in one line of the launcher."""
+    program = "import os, sys, time\nfor piece in ('a', ' [0] b', '\\n', '\\n', 'c\\nd'):\n"
+    program += "    for to in (sys.stdout, sys.stderr):\n        to.write(piece); to.flush(); time.sleep(0.01)\n"
     (tmp_path / "says.py").write_text(program)
-    ended = launch(2, str(tmp_path / "says"), by=(sys.executable, "-m", "pullback", "run", "-n", "2"))
-    assert sorted(ended.out.splitlines()) == [f"[{rank}] through False lines True" for rank in range(2)]
+    ended = launch(3, str(tmp_path / "says"), by=(sys.executable, "-m", "pullback", "run", "-n", "3"))
+    for rank in range(3):
+        said = [line for line in ended.out.splitlines() if line.startswith(f"[{rank}] ")]
+        assert sorted(said) == sorted(2 * [f"[{rank}] {line}" for line in ("a [0] b", "", "c", "d")]), ended.out
+    assert len(ended.out.splitlines()) == 24

@@ -7,6 +7,7 @@ that dies without a word is named with the collective and the line that it was l
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import select
@@ -22,7 +23,8 @@ from pullback.cli.script import TargetError
 from pullback.distributed import board as boards
 from pullback.distributed.board import Board
 
-_PREFIX = re.compile(r"\[(\d+)\] ?")
+_MARK = "\x1d%r\x1d"  # what the launcher puts before each piece that a rank writes, which may be less than a line
+_MARKED = re.compile(r"\x1d(\d+)\x1d")
 _FAILED = re.compile(r"--- rank (\d+) of \d+ has failed")
 
 
@@ -66,13 +68,13 @@ def launcher() -> tuple[str, list[str]]:
         raise TargetError('there is no mpiexec. What to do: pip install "pullback[mpi]".')
     version = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
     if "HYDRA" in version.upper():
-        return found, ["-prepend-rank", "-disable-auto-cleanup"]
+        return found, ["-prepend-pattern", _MARK, "-disable-auto-cleanup"]
     return found, ["--tag-output"] if "Open MPI" in version or "OpenRTE" in version else []
 
 
 def _followed(process: subprocess.Popen[str], board: Board, ranks: int) -> int:
     """Pass on what a program's ranks write, until it ends; its status."""
-    dead: list[int] = []
+    dead: list[list[int]] = []
     said: dict[int, list[str]] = {}
     threads = [
         threading.Thread(target=_pass_on, args=(process.stdout, sys.stdout, None)),
@@ -90,13 +92,18 @@ def _followed(process: subprocess.Popen[str], board: Board, ranks: int) -> int:
         thread.join(timeout=5)
     rows = [board.row(r) for r in range(ranks)]
     failed = [r for r in range(ranks) if rows[r].state == boards.RAISED]
-    for r in dead[:1]:
-        if rows[r].state in (boards.RUNNING, boards.WAITING) and not failed:
-            print(
-                f"--- rank {r} of {ranks} (process {rows[r].pid}) has died; it was last in {rows[r].text}",
-                file=sys.stderr,
-            )
-            status = status or 1
+    first = dead[0] if dead and not failed else []
+    if silent := [r for r in first if not rows[r].pid and status]:
+        print(
+            f"--- rank {' or '.join(map(str, silent))} of {ranks} has ended before init_process_group()",
+            file=sys.stderr,
+        )
+    elif died := [r for r in first if rows[r].state in (boards.RUNNING, boards.WAITING)]:
+        r = min(died, key=lambda r: rows[r].state != boards.RUNNING)
+        print(
+            f"--- rank {r} of {ranks} (process {rows[r].pid}) has died; it was last in {rows[r].text}", file=sys.stderr
+        )
+        status = status or 1
     for r in sorted(said, key=lambda r: (r not in failed, r)):
         print("".join(said[r]), end="", file=sys.stderr)
     return status if 0 <= status < 256 else 1
@@ -105,42 +112,46 @@ def _followed(process: subprocess.Popen[str], board: Board, ranks: int) -> int:
 def _pass_on(source: IO[str] | None, target: IO[str], kept: dict[int, list[str]] | None) -> None:
     """Write lines as they come; with `kept`, keep those of ranks that have begun to say how they failed."""
     assert source is not None
-    for line in source:
-        found = _PREFIX.match(line)
-        rank = int(found[1]) if found else -1
-        if kept is not None and (rank in kept or (found and _FAILED.search(line))):
+    for rank, line in _lines(source):
+        if kept is not None and (rank in kept or (rank >= 0 and _FAILED.search(line))):
             kept.setdefault(rank, []).append(line)
         else:
             target.write(line)
             target.flush()
 
 
-def _watch(board: Board, ranks: int, process: subprocess.Popen[str], dead: list[int]) -> None:
-    """Note the ranks whose processes end, in that order; of those that ended before they were looked for, those that
-    did not wait come first."""
+def _lines(source: IO[str]) -> Iterator[tuple[int, str]]:
+    """Whole lines, each with the rank that has written it and beginning with it; -1 for the launcher's own."""
+    begun: dict[int, str] = {}
+    for read in source:
+        own, *pieces = _MARKED.split(read)
+        if own:
+            yield -1, own
+        for rank, piece in zip(map(int, pieces[::2]), pieces[1::2], strict=True):
+            begun[rank] = begun.get(rank, f"[{rank}] ") + piece
+            if piece.endswith("\n"):
+                yield rank, begun.pop(rank)
+    for rank, line in begun.items():
+        yield rank, line + "\n"
+
+
+def _watch(board: Board, ranks: int, process: subprocess.Popen[str], dead: list[list[int]]) -> None:
+    """Note the ranks whose processes end, in that order; those that end between two looks together."""
     watched: dict[int, int] = {}
-    late: list[int] = []
+    known: set[int] = set()
     poll = select.poll()
-    while process.poll() is None and len(dead) + len(late) < ranks:
-        for rank, pid in _new(board, ranks, {*watched.values(), *late}):
-            try:
-                handle = os.pidfd_open(pid)
-            except (OSError, AttributeError):  # it has ended already, or there are no such handles
-                late.append(rank)
-                continue
-            watched[handle] = rank
-            poll.register(handle, select.POLLIN)
-        for handle, _ in poll.poll(5):
+    while process.poll() is None and (watched or len(known) < ranks):
+        for rank, pid in boards.running_on(board.path).items() if len(known) < ranks else ():
+            if rank not in known:
+                with contextlib.suppress(OSError, AttributeError):  # it has just ended, or there are no such handles
+                    handle = os.pidfd_open(pid)
+                    watched[handle] = rank
+                    poll.register(handle, select.POLLIN)
+                known.add(rank)
+        if ended := [handle for handle, _ in poll.poll(20)]:
+            dead.append([watched.pop(handle) for handle in ended])
+        for handle in ended:
             poll.unregister(handle)
-            dead.append(watched[handle])
+            os.close(handle)
     for handle in watched:
         os.close(handle)
-    dead[:0] = sorted(late, key=lambda rank: board.row(rank).state != boards.RUNNING)
-
-
-def _new(board: Board, ranks: int, known: set[int]) -> Iterator[tuple[int, int]]:
-    """The ranks that have said who they are, and are not among the known ones."""
-    for rank in range(ranks):
-        row = board.row(rank)
-        if rank not in known and row.pid:
-            yield rank, row.pid

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import faulthandler
-import io
 import os
+import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -45,11 +44,11 @@ class DistBackendError(DistError):
 class World:
     """What belongs to this process as a whole. groups: all it has made, the first of them that of all ranks."""
 
-    def __init__(self, mpi: Any, comm: Any, timeout: float) -> None:
+    def __init__(self, mpi: Any, comm: Any, timeout: float, path: str) -> None:
         self.mpi, self.timeout, self.pid = mpi, timeout, os.getpid()
         self.rank: int = 0 if comm is None else comm.rank
         self.size: int = 1 if comm is None else comm.size
-        self.board = None if comm is None else _common_board(comm)
+        self.board = None if comm is None else _common_board(comm, path)
         self.checking = False
         self.said = ""  # what this rank has put on the board
         self.groups: list[Group] = []
@@ -63,16 +62,17 @@ class World:
         return self.said
 
 
-def _common_board(comm: Any) -> Board:
-    """The board of the ranks of this machine; `pullback run` names one that it reads, too."""
+def _common_board(comm: Any, path: str) -> Board:
+    """The board of this machine's ranks. path: where they have met; `pullback run` names one that it reads, too."""
     near = comm.Split_type(_mpi().COMM_TYPE_SHARED)
     given = os.environ.get("PULLBACK_BOARD", "")
-    path = near.bcast((given or boards.new_path()) if near.rank == 0 else None)
+    path = near.bcast((given or path or boards.new_path()) if near.rank == 0 else None)
     board = Board(path, comm.size)
     board.write(comm.rank, boards.RUNNING, "init_process_group()")
     near.Barrier()
     if near.rank == 0 and not given:
         os.unlink(path)  # those that have opened it keep it
+    near.Barrier()  # nobody begins a second time with the file of the first
     near.Free()
     return board
 
@@ -280,23 +280,8 @@ def init_process_group(backend: str | None = None, *, timeout: Any = None) -> No
     world = _begun(started, seconds)
     WORLD.append(world)
     if world.board is not None:
-        # the launcher puts a name before each write
-        if os.environ.get("PULLBACK_BOARD") and isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(line_buffering=True, write_through=False)
-        _guard(world)
-
-
-@contextlib.contextmanager
-def _limited(seconds: float) -> Iterator[None]:
-    """End this process if a block takes longer: MPI begins in C, where no Python runs while another process is awaited.
-
-    What it says is a traceback, with the line that called `init_process_group`; the launcher then ends the others.
-    """
-    faulthandler.dump_traceback_later(seconds, exit=True, file=2)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+        _guard(world.board, world.rank, world.size, lambda: world.mpi.COMM_WORLD.Abort(1))
+        _tell_the_end(world, world.board)
 
 
 def _await_all(comm: Any, seconds: float) -> None:
@@ -317,8 +302,13 @@ def _await_all(comm: Any, seconds: float) -> None:
 
 def _begun(started: int, seconds: float) -> World:
     """The World of some processes that were started: MPI's, or that of one process alone."""
+    start = boards.start(started) if started > 1 else None
+    if start is not None:
+        _guard(start.board, start.rank, started, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        if why := start.wait(f"init_process_group() at {here()}", seconds):
+            raise DistBackendError(why)
     try:
-        with _limited(seconds) if started > 1 else contextlib.nullcontext():
+        with boards.limited(seconds) if started > 1 else contextlib.nullcontext():
             mpi: Any = _mpi() if started else None
     except Exception as error:  # ImportError without mpi4py, RuntimeError without an MPI library
         if started > 1:
@@ -342,7 +332,7 @@ def _begun(started: int, seconds: float) -> World:
         comm = None
     if comm is not None:
         _await_all(comm, seconds)
-    world = World(mpi, comm, seconds)
+    world = World(mpi, comm, seconds, start.path if start is not None else "")
     Group(world, comm.Dup() if comm is not None else None, range(world.size))
     return world
 
@@ -357,30 +347,34 @@ def _raised_at(trace: Any) -> str:
     return at
 
 
-def _guard(world: World) -> None:
-    """Have the others told when this process ends, however it ends."""
-    assert world.board is not None
-    board, rank, before = world.board, world.rank, sys.excepthook
+def _guard(board: Board, rank: int, size: int, end: Callable[[], None]) -> None:
+    """Have the others told when this process ends by an exception. end: what makes the launcher end them, too."""
+    own, before = os.getpid(), sys.excepthook
 
     def failed(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        if os.getpid() != world.pid:
+        if os.getpid() != own:
             before(kind, error, trace)
             return
         last = board.row(rank).text
         at = _raised_at(trace)
         board.write(rank, boards.RAISED, f"{kind.__name__}{at}; it was last in {last}")
         text = "".join(traceback.format_exception(kind, error, trace))
-        sys.stderr.write(f"--- rank {rank} of {world.size} has failed{at}; it was last in {last}\n{text}")
+        sys.stderr.write(f"--- rank {rank} of {size} has failed{at}; it was last in {last}\n{text}")
         sys.stderr.flush()
         sys.stdout.flush()
         time.sleep(0.2)  # the launcher reads what was written before it ends all
-        world.mpi.COMM_WORLD.Abort(1)
-
-    def ended() -> None:
-        if os.getpid() == world.pid and board.row(rank).state != boards.RAISED:
-            board.turn(rank, boards.FINISHED)
+        end()
 
     sys.excepthook = failed
+
+
+def _tell_the_end(world: World, board: Board) -> None:
+    """Have the others told when this process ends without an exception."""
+
+    def ended() -> None:
+        if os.getpid() == world.pid and board.row(world.rank).state != boards.RAISED:
+            board.turn(world.rank, boards.FINISHED)
+
     atexit.register(ended)
 
 

@@ -12,8 +12,16 @@ import pullback.distributed as dist
 import pullback.distributed.nn.functional as F
 
 HOW = sys.argv[1]
+if HOW.endswith("unseen"):  # as with a launcher that does not tell
+    del os.environ["MPI_LOCALNRANKS"]
+if "before" in HOW and os.environ["PMI_RANK"] == "1":
+    if HOW.startswith("raises"):
+        raise KeyError("on purpose")
+    if HOW.startswith("ends"):
+        sys.exit()
+    os.kill(os.getpid(), signal.SIGKILL)
 if HOW.startswith("never_begins") and os.environ["PMI_RANK"] == "1":
-    if HOW.endswith("with_mpi"):
+    if "with_mpi" in HOW:
         from mpi4py import MPI  # noqa: F401
     time.sleep(100)
 dist.init_process_group(timeout=3)
