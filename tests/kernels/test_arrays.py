@@ -159,3 +159,21 @@ def test_flat_positions_along_an_axis(dim: int) -> None:
         whole = [*place]
         whole[dim] = int(index[place])
         assert flat[place] == np.ravel_multi_index(tuple(whole), shape)
+
+
+@pytest.mark.parametrize("axes", [(0, 1, 2), (2, 1, 0), (1, 0, 2), (0, 2, 1)])
+@pytest.mark.parametrize("mask_axes", [(0, 1, 2), (2, 1, 0), (2, 0, 1)])
+@pytest.mark.parametrize("other", [0.0, "array"])
+def test_selected_elements_lie_in_the_order_of_where(axes: Any, mask_axes: Any, other: Any) -> None:
+    """Also in large arrays, which are selected by their bits."""
+    rng = np.random.default_rng(0)
+    value = np.empty((17, 17, 17)).transpose(axes)
+    value[...] = rng.normal(size=value.shape)
+    mask = (rng.random(value.shape) < 0.5).transpose(mask_axes)
+    second = rng.normal(size=value.shape) if other == "array" else other
+    for found, expected in (
+        (masks.either(mask, value, second), np.where(mask, value, second)),
+        (masks.only(mask, value), np.where(mask, value, 0)),
+    ):
+        np.testing.assert_array_equal(found, expected)
+        assert found.strides == expected.strides

@@ -472,3 +472,16 @@ def test_a_running_logarithm_of_one_complex_number_has_its_own_memory() -> None:
     for part in (z[:1], z[:0]):
         part.logcumsumexp(0).fill_(0)
     assert z.tolist() == [1 + 2j, 3j]
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+@pytest.mark.parametrize(
+    ("source", "dtype"), [("float64", "int64"), ("complex128", "float64"), ("float32", "uint8"), ("int64", "int8")]
+)
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_a_scan_of_long_rows_may_narrow_its_dtype(name: str, source: str, dtype: str) -> None:
+    values = np.random.default_rng(0).integers(1, 3, size=(5, 700)).astype(source)
+    found = getattr(pullback, name)(pullback.tensor(values), 0, dtype=getattr(pullback, dtype))
+    expected = getattr(np, name)(values.real.astype(dtype), axis=0, dtype=dtype)
+    assert found.dtype is getattr(pullback, dtype)
+    np.testing.assert_array_equal(found.numpy(), expected)

@@ -521,7 +521,9 @@ def test_a_sweep_gets_to_every_element_once(
     assert all(size <= 128 for size in sizes)
 
 
-def test_small_arrays_are_joined_and_large_ones_cut() -> None:
+def test_small_arrays_are_joined_and_large_ones_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "BLOCK", 1 << 16)
+    monkeypatch.setattr(sweep, "JOINED", 1 << 12)
     seen = []
     run = sweep.Sweep()
 

@@ -22,7 +22,13 @@ def _by_bits(mask: Any, value: Any) -> bool:
         and type(mask) is np.ndarray
         and value.shape == mask.shape
         and value.dtype in _BITS
+        and _order(mask) == _order(value)  # else the result of `np.where` would lie in another order
     )
+
+
+def _order(x: Any) -> list[int]:
+    """The axes of an array from the last in memory to the first."""
+    return sorted(range(x.ndim), key=x.strides.__getitem__)
 
 
 def either(mask: Any, value: Any, other: Any) -> Any:

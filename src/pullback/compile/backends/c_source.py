@@ -118,7 +118,8 @@ class _Writer:
         """Set the numbers: sizes, strides, the division into tasks, groups of tasks and pieces of reductions."""
         sizes, name = self.nest.sizes, self.numbers
         n = sizes[-1]
-        blocks = -(-n // BLOCK) + self.aligned
+        lead = VECTOR // self.loop.outputs[self.plain[0]].dtype.itemsize - 1 if self.aligned else 0  # at the most
+        blocks = -(-(n + lead) // BLOCK)
         name.update({f"size{axis}": size for axis, size in enumerate(sizes)}, blocks=blocks)
         tasks = math.prod(sizes[axis] for axis in self.kept) * (1 if self.inner_reduced else blocks)
         sweeps = math.prod(sizes[axis] for axis in self.swept) * (blocks if self.inner_reduced else 1)

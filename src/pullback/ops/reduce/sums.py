@@ -262,6 +262,8 @@ def running(ufunc: np.ufunc, values: Any, axis: int, dtype: Any = None) -> Any:
     rows = np.moveaxis(values, axis, 0)
     if type(values) is not np.ndarray or axis in (-1, values.ndim - 1) or rows[:1].size < _LONG:
         return scanned(ufunc, values, axis, wide).astype(dtype, copy=False)
+    if not np.can_cast(values.dtype, wide, "same_kind"):
+        rows = rows.astype(wide)  # as `accumulate` does
     out = np.empty(values.shape, dtype)
     into = np.moveaxis(out, axis, 0)
     so_far = rows[:1].astype(wide)
