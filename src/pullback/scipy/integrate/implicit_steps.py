@@ -148,7 +148,7 @@ class ImplicitStep:
             own = [wrap(p) for p in theta]
             start = np.zeros(3 * n, y.dtype) if guess is None else np.outer(C, guess).reshape(-1)
             with no_grad():
-                return _newton(self.f.bound(own), self.slopes, t, h, y, start)
+                return increments(self.f.bound(own), self.slopes, t, h, y, start)
 
         inputs = (self.t, h, self.y, *self.theta)
         if self.slopes.sparse:
@@ -175,7 +175,7 @@ def _matrix(slopes: Slopes, f: Callable[..., Any], times: Sequence[Array], h: Ar
     return scipy.sparse.csc_array(scipy.sparse.eye_array(3 * y.size) - scipy.sparse.block_array(rows))
 
 
-def _newton(f: Callable[..., Any], slopes: Slopes, t: Array, h: Array, y: Array, z: Array) -> Array:
+def increments(f: Callable[..., Any], slopes: Slopes, t: Array, h: Array, y: Array, z: Array) -> Array:
     """The increments at arrays: Newton's method with the Jacobians at the stages, kept while changes shrink by them."""
     n = y.size
     times = [t + c * h for c in C]
@@ -200,4 +200,4 @@ def _newton(f: Callable[..., Any], slopes: Slopes, t: Array, h: Array, y: Array,
     return z
 
 
-__all__ = ["ImplicitStep", "Slopes"]
+__all__ = ["A", "C", "ImplicitStep", "Slopes", "increments"]

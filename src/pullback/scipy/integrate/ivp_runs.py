@@ -10,7 +10,7 @@ import scipy.integrate
 
 from ... import errors
 from ...ops.make.conversion import to
-from ...ops.shape.joining import stack
+from ...ops.shape.joining import concatenate, stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array
@@ -19,11 +19,15 @@ from ..user_functions import name_of
 from .explicit_steps import TABLEAUS, ExplicitStep
 from .implicit_steps import ImplicitStep, Slopes
 from .right_hand_side import UserFunction
+from .stage_equations import Together
+from .whole_runs import WholeRun
 
 KNOT, QUERY, EVENT = "knot", "query", "event"
 
 EQUATIONS = 16
 """The most equations for which the stages of the steps are kept, and their Jacobians computed at once."""
+
+_ELEMENTS = 1 << 23  # of these Jacobians, at most
 
 _NEAR = 1e-4  # how far beside an event its function is looked at, relative to the step
 _FLAT = 1e-5  # a slope below this, relative to the values over a step, is none
@@ -101,6 +105,8 @@ class System:
         self.jacobian: Any = None
         self.slopes = Slopes()
         self.runs: list[Run] = []
+        self.together = Together(fun)
+        self._wholes: dict[int, WholeRun | None] = {}
 
     # Values -----------------------------------------------------------------------------------------------------------
 
@@ -196,6 +202,9 @@ class System:
             lost = np.nan * sum((x.sum() for x in (t0, t1, y0, *theta)), wrap(np.zeros(())))
             return wrap(np.array([p.time for p in run.points])), lost * np.ones(run.rows.shape)
         knots = self._knots(run, t0, t1)
+        whole = self._whole(int(which._data))
+        if whole is not None:
+            return self._joined(run, whole, knots, times, to(y0, run.y.dtype), theta)
         here: dict[int, list[int]] = {}
         for j, point in enumerate(run.points):
             here.setdefault(point.segment, []).append(j)
@@ -209,6 +218,39 @@ class System:
         if not at:
             return times[:0], reshape(y0, (1, -1))[:0]
         return stack([at[j][0] for j in range(len(at))]), stack([at[j][1] for j in range(len(at))])
+
+    def _whole(self, number: int) -> WholeRun | None:
+        """The steps of a run together, where that pays: for few equations. It is kept, for all its derivatives."""
+        if number not in self._wholes:
+            run = self.runs[number]
+            tableau = next((t for cls, t in TABLEAUS.items() if issubclass(self.method, cls)), None)
+            apart = not 0 < run.y.shape[1] <= EQUATIONS or (tableau is not None and len(run.k) < len(run.t) - 1)
+            whole = None if apart else WholeRun(self.together, self.slopes, tableau, run)
+            self._wholes[number] = None if whole is None or whole.elements > _ELEMENTS else whole
+        return self._wholes[number]
+
+    def _joined(
+        self, run: Run, whole: WholeRun, knots: Sequence[Any], times: Any, y0: Any, theta: Sequence[Any]
+    ) -> tuple[Any, Any]:
+        """The times and states at the points of a run whose steps are taken together."""
+        ends, inside = whole.states(knots, times, y0, theta)
+        at: dict[int, tuple[Any, Any]] = {}
+        for j, (kind, number, i, _) in enumerate(run.points):
+            if kind == EVENT:
+                step = self._step(run, i, knots, ends[i], theta)
+                self._inside(run, i, (j,), knots, times, step, (ends[i], None), theta, at)
+        of_events = [at[j] for j in sorted(at)]
+        order = np.argsort([j for kind in (KNOT, QUERY, EVENT) for j, p in enumerate(run.points) if p.kind == kind])
+        if not len(order):
+            return times[:0], ends[:0]
+        at_knots = [p.number for p in run.points if p.kind == KNOT]
+        moments = [stack([knots[i] for i in at_knots])] if at_knots else []
+        rows = [ends[np.array(at_knots)]] if at_knots else []
+        if whole.asked.size:
+            moments, rows = [*moments, times[whole.numbers]], [*rows, inside]
+        if of_events:
+            moments, rows = [*moments, stack([s for s, _ in of_events])], [*rows, stack([y for _, y in of_events])]
+        return concatenate(moments, 0)[order], concatenate(rows, 0)[order]
 
     @staticmethod
     def _ends(run: Run, i: int) -> bool:
