@@ -20,6 +20,7 @@ from ..array_nodes import Array
 from ..closed_functions import gradients
 from .explicit_steps import Tableau
 from .ivp_runs import Run
+from .stage_equations import jacobians, real
 
 Inside = dict[int, tuple[Array, Array]]
 
@@ -41,7 +42,10 @@ class Batched:
 
         at_knot: the cotangents at the ends of steps. inside: positions in a step, and the cotangents there.
         """
-        adjoint = np.zeros(run.y.shape[1], run.y.dtype)
+        kind = run.y.dtype
+        at_knot = {i: real(g) for i, g in at_knot.items()}
+        inside = {i: (x, real(g)) for i, (x, g) in inside.items()}
+        adjoint = real(np.zeros(run.y.shape[1], kind))
         for end in range(last, 0, -_STEPS):
             steps = range(max(0, end - _STEPS), end)
             stages = [self._stages(run, i, i in inside) for i in steps]
@@ -50,8 +54,8 @@ class Batched:
             out = self._called(np.concatenate([t for t, _, _ in stages]), states, slopes)
             if out is None:
                 return None
-            jacobians = _rows(out, states)
-            cotangents = np.empty(slopes.shape, slopes.dtype)
+            slopes_by_states = jacobians(out, states)
+            cotangents = np.empty(slopes_by_states.shape[:2])
             place = len(slopes)
             for i in reversed(steps):
                 count = len(stages[i - steps.start][0])
@@ -59,11 +63,12 @@ class Batched:
                 part = slice(place, place + count)
                 at_end = adjoint + at_knot.get(i + 1, 0)
                 h = run.t[i + 1] - run.t[i]
-                adjoint = self._step(h, at_end, inside.get(i), jacobians[part], cotangents[part])
-            for sums, g in zip(self.sums, gradients(out, self.sources, cotangents), strict=True):
+                adjoint = self._step(h, at_end, inside.get(i), slopes_by_states[part], cotangents[part])
+            for sums, g in zip(self.sums, gradients(out, self.sources, cotangents.view(kind)), strict=True):
                 if g is not None:
                     sums += g
-        return adjoint + at_knot.get(0, 0)
+        found: Array = (adjoint + at_knot.get(0, 0)).view(kind)
+        return found
 
     def _stages(self, run: Run, i: int, every: bool) -> tuple[Array, Array, Array]:
         """The times, the states and the slopes at the stages of a step."""
@@ -88,7 +93,7 @@ class Batched:
             return None
         return out
 
-    def _step(self, h: float, at_end: Array, inside: Any, jacobians: Array, cotangents: Array) -> Array:
+    def _step(self, h: float, at_end: Array, inside: Any, slopes: Array, cotangents: Array) -> Array:
         """The cotangent of the state at the beginning; those of the stages are written to `cotangents`."""
         tableau, count = self.tableau, len(cotangents)
         a = h * tableau.a[:count, :count].T
@@ -102,21 +107,8 @@ class Batched:
         of_states = np.zeros_like(cotangents)
         for j in range(count - 1, -1, -1):
             cotangents[j] = base[j] + a[j, j + 1 :] @ of_states[j + 1 :]
-            of_states[j] = cotangents[j] @ jacobians[j]
+            of_states[j] = cotangents[j] @ slopes[j]
         return total + of_states.sum(axis=0)
-
-
-def _rows(out: Tensor, states: Tensor) -> Array:
-    """The conjugate Jacobians at all stages: the samples do not depend on each other, so a row of all is one pass."""
-    count, n = out.shape
-    found = np.zeros((count, n, n), out._data.dtype)
-    for i in range(n):
-        unit = np.zeros((count, n), out._data.dtype)
-        unit[:, i] = 1
-        (g,) = gradients(out, [states], unit, keep=True)
-        if g is not None:
-            found[:, i] = g
-    return found
 
 
 __all__ = ["Batched", "Inside"]
