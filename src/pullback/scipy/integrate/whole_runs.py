@@ -25,6 +25,8 @@ from .stage_equations import Stages, Together
 if TYPE_CHECKING:
     from .ivp_runs import Run
 
+_INVERSE = np.linalg.inv(A)
+
 
 class WholeRun:
     """The steps of a run up to its last point.
@@ -116,21 +118,22 @@ class WholeRun:
         times = (t[:, None] + h[:, None] * c).reshape(-1)
         with self.together.f.given.running():
             f = self.together.f.of_arrays(own)
-        k = np.array([np.reshape(f(s, v), -1) * np.ones(y0.size) for s, v in zip(times, states, strict=True)])
-        self.together.compare(times, states, own, k)
-        found = self.stages.newton(k.astype(y.dtype), t, h, y0, *theta)
+        values = np.array([np.reshape(f(s, v), -1) * np.ones(y0.size) for s, v in zip(times, states, strict=True)])
+        self.together.compare(times, states, own, values)
+        k = values.reshape(len(h), len(C), -1).astype(y.dtype)
+        increments_of = _INVERSE @ (part[..., None] * change[:, None])
+        np.divide(increments_of, h[:, None, None], out=k, where=h[:, None, None] != 0)
+        found = self.stages.newton(k, t, h, y0, *theta)
         return self._in_order(k, t, h, y0, own) if found is None else found
 
-    def _in_order(self, k: Array, t: Array, h: Array, y0: Array, theta: Sequence[Tensor]) -> Array:
-        f, n = self.together.f.bound(theta), y0.size
-        found = k.reshape(len(h), len(C), n).astype(y0.dtype)
-        inverse, y = np.linalg.inv(A), [y0]
+    def _in_order(self, found: Array, t: Array, h: Array, y0: Array, theta: Sequence[Tensor]) -> Array:
+        f, n, y = self.together.f.bound(theta), y0.size, [y0]
         with no_grad():
             for i, start in enumerate(self.stages.begin):
                 if h[i] != 0:
                     guess = h[i] * (A @ found[i])
                     z = increments(f, self.slopes, t[i], h[i], y[start], guess.reshape(-1)).reshape(len(C), n)
-                    found[i] = inverse @ z / h[i]
+                    found[i] = _INVERSE @ z / h[i]
                 if i < self.main:
                     y.append(y[i] + h[i] * (A[-1] @ found[i]))
         return found
