@@ -39,15 +39,19 @@ def gradients(out: Tensor, inputs: Sequence[Tensor], cotangent: Array, keep: boo
 class Closed:
     """A function of Tensors, to a tuple of Tensors, that depends on nothing else that is differentiated.
 
-    values: another way to the same values, on Tensors of plain arrays, where nothing is recorded.
+    values: another way to the same values, on Tensors of plain arrays, where nothing is recorded. tangents: how many of
+    the first inputs are tangents.
     """
 
-    __slots__ = ("fun", "values")
+    __slots__ = ("fun", "tangents", "values")
 
     def __init__(
-        self, fun: Callable[..., tuple[Tensor, ...]], values: Callable[..., tuple[Tensor, ...]] | None = None
+        self,
+        fun: Callable[..., tuple[Tensor, ...]],
+        values: Callable[..., tuple[Tensor, ...]] | None = None,
+        tangents: int = 0,
     ) -> None:
-        self.fun, self.values = fun, values or fun
+        self.fun, self.values, self.tangents = fun, values or fun, tangents
 
     def vjp(self, wanted: Sequence[bool], outputs: Sequence[bool]) -> Closed:
         """The function of cotangents and inputs whose results are the gradients of the inputs that are wanted.
@@ -76,7 +80,7 @@ class Closed:
             found: tuple[Tensor, ...] = jvp(self._part(xs, wanted, outputs), tuple(_picked(xs, wanted)), tuple(ts))[1]
             return found
 
-        return Closed(pushed)
+        return Closed(pushed, tangents=sum(wanted))
 
     def _part(self, xs: Sequence[Tensor], wanted: Sequence[bool], outputs: Sequence[bool]) -> Callable[..., Any]:
         """The function from the wanted inputs to the outputs that count."""
@@ -132,8 +136,12 @@ class Call(Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, closed: Closed, *xs: Tensor) -> Any:
-        """One call for each sample."""
-        return each(info.batch_size, in_dims[1:], xs, lambda *x: Call.apply(closed, *x))
+        """One call for each sample; one for all if they differ in tangents alone, as in a Jacobian."""
+        dims = in_dims[1:]
+        if any(d is not None for d in dims[closed.tangents :]):
+            return each(info.batch_size, dims, xs, lambda *x: Call.apply(closed, *x))
+        found = Call.apply(Closed(lambda *x: vmap(closed.fun, dims)(*x)), *xs)
+        return found, (0,) * len(found) if type(found) is tuple else 0
 
 
 def pulled_back(closed: Closed, wanted: Sequence[bool], floats: Sequence[bool], gs: Any, xs: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import warnings
 from collections.abc import Callable, Sequence
@@ -143,12 +142,7 @@ def odeint(
     settings = dict(zip(settings, plain_setting(_WHERE, **settings), strict=True))
     given = Given(arguments(args))
     y0, t = reshape(to(floating(y0), np.float64), (-1,)), to(as_tensor(t), np.float64)
-
-    @functools.wraps(func, assigned=("__qualname__", "__name__"), updated=())
-    def of_t_and_y(t: Any, y: Any, *args: Any) -> Any:
-        return func(t, y, *args) if tfirst else func(y, t, *args)
-
-    rhs = UserFunction(_WHERE, of_t_and_y, given, tuple(y0.shape))
+    rhs = UserFunction(_WHERE, func, given, tuple(y0.shape), state_first=not tfirst)
     rhs.find_reads(t[0], y0)
     system = _Older(rhs, [], scipy.integrate.LSODA, _ivp_options(settings), True, None)
     system.settings = settings

@@ -17,6 +17,7 @@ import scipy.integrate
 from ... import errors
 from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
+from ...func.vectorize import vmap
 from ...ops.make.conversion import to
 from ...ops.shape.joining import concatenate
 from ...ops.shape.reshape import reshape
@@ -110,7 +111,7 @@ class Integral(Function):
         if any(moved):
             pushed = spec.closed.jvp((False, *moved), (True,))
             n = sum(moved)
-            along = Closed(lambda x, *v: pushed.fun(*v[:n], x, *v[n:]))
+            along = Closed(lambda x, *v: pushed.fun(*v[:n], x, *v[n:]), tangents=n)
             total = total + Integral.apply(
                 spec._replace(closed=along, integrate=spec.further), a, b, *given(ts[2:]), *xs
             )
@@ -118,8 +119,12 @@ class Integral(Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, spec: Integrand, *xs: Tensor) -> Any:
-        """One integral for each sample."""
-        return each(info.batch_size, in_dims[1:], xs, lambda *x: Integral.apply(spec, *x))
+        """One integral for each sample; one of a vector if they differ in tangents alone, as in a Jacobian."""
+        dims, closed = in_dims[1:], spec.closed
+        if any(d is not None for d in (*dims[:2], *dims[2 + closed.tangents :])):
+            return each(info.batch_size, dims, xs, lambda *x: Integral.apply(spec, *x))
+        together = Closed(lambda x, *v: vmap(closed.fun, (None, *dims[2:]))(x, *v))
+        return Integral.apply(spec._replace(closed=together), *xs), 0
 
 
 def _at_limit(spec: Integrand, number: int, x: Any, xs: Sequence[Any]) -> Any:

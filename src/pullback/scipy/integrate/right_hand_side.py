@@ -21,13 +21,21 @@ from ..user_functions import Given, name_of, value_of
 class UserFunction:
     """A function of t, y and ``args=`` that a person wrote, as a function of t, y and the inputs of `given`.
 
-    shape: of its result; None for a number. columns: it takes and returns states as columns.
+    shape: of its result; None for a number. columns: it takes and returns states as columns. state_first: it takes y
+    before t.
     """
 
     def __init__(
-        self, where: str, fun: Callable[..., Any], given: Given, shape: tuple[int, ...], columns: bool = False
+        self,
+        where: str,
+        fun: Callable[..., Any],
+        given: Given,
+        shape: tuple[int, ...],
+        columns: bool = False,
+        state_first: bool = False,
     ) -> None:
         self.where, self.fun, self.given, self.shape, self.columns = where, fun, given, shape, columns
+        self.state_first = state_first
 
     def raw(self, t: Any, y: Any, *theta: Any) -> Any:
         """What it returns, as a Tensor."""
@@ -36,7 +44,7 @@ class UserFunction:
     def _value(self, fun: Callable[..., Any], t: Any, y: Any) -> Any:
         if self.columns:
             return reshape(value_of(self.fun, self.where, fun(t, reshape(y, (-1, 1)))), (-1,))
-        out = fun(t, y)
+        out = fun(y, t) if self.state_first else fun(t, y)
         return out if type(out) is Tensor else value_of(self.fun, self.where, out)
 
     def __call__(self, t: Any, y: Any, *theta: Any) -> Any:
@@ -83,10 +91,11 @@ class UserFunction:
         def f(t: Any, y: Any) -> Any:
             nonlocal fast
             t, y = np.array(t, np.float64), np.array(y)
+            head = (y, t) if self.state_first else (t, y)
             if fast is not None:
-                return fast.value(t, y)
+                return fast.value(*head)
             found = self._value(fun, wrap(t), wrap(y))._data
-            fast = calls.program((t, y), found)
+            fast = calls.program(head, found)
             return found
 
         return f
