@@ -47,7 +47,9 @@ LOWERED = {
     "scipy.implicit.DENSE": 1,
     "scipy.integrate.batched_adjoint._STEPS": 2,
     "scipy.integrate.implicit_steps.MANY": 2,
-    "scipy.integrate.ivp_runs.EQUATIONS": 1,
+    "scipy.integrate.ivp_runs.EQUATIONS": 2,
+    "scipy.integrate.ivp_runs._ELEMENTS": 1 << 9,
+    "scipy.integrate.stage_equations._AT_ONCE": 8,
     "scipy.optimize.outer_products.FEW": 1,
     "scipy.signal.convolving._LARGEST": 2,
 }
@@ -86,6 +88,7 @@ OTHERS = {
     "scipy.bindings._MOST": "a bound of what is looked into",
     "scipy.in_programs._KEPT": "a bound of what is kept",
     "scipy.integrate.implicit_steps._ITERATIONS": "a number of iterations",
+    "scipy.integrate.stage_equations._ITERATIONS": "a number of iterations",
     "scipy.ndimage.moved_images._BORDER": "SciPy's own border",
     "scipy.repeated_calls._BYTES": "a bound of what is compared",
     "scipy.repeated_calls._KEPT": "a bound of what is kept",

@@ -235,7 +235,7 @@ class System:
         """The times and states at the points of a run whose steps are taken together."""
         ends, inside = whole.states(knots, times, y0, theta)
         at: dict[int, tuple[Any, Any]] = {}
-        for j, (kind, number, i, _) in enumerate(run.points):
+        for j, (kind, _, i, _) in enumerate(run.points):
             if kind == EVENT:
                 step = self._step(run, i, knots, ends[i], theta)
                 self._inside(run, i, (j,), knots, times, step, (ends[i], None), theta, at)

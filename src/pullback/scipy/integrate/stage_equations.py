@@ -72,7 +72,7 @@ def real(a: Array) -> Array:
 
 
 def jacobians(out: Tensor, states: Tensor) -> Array:
-    """The Jacobians of a function at many states, of which each result depends on its own state alone.
+    """The Jacobians of a function at many states, where each result depends on its own state alone.
 
     They are real: a complex component counts as two, for a function need not be holomorphic.
     """
