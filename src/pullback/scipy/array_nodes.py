@@ -51,6 +51,11 @@ def array_of(value: Any) -> Array:
     return value._data
 
 
+def pairs(a: Array) -> Array:
+    """Complex numbers as pairs of real ones, along the last axis; real numbers as they are."""
+    return np.ascontiguousarray(a).view(a.real.dtype)
+
+
 def tensor_of(value: Any) -> Tensor:
     """A result of SciPy's as a Tensor that owns its memory."""
     a = np.asarray(value)
@@ -237,4 +242,4 @@ def elementwise(name: str, ufunc: Callable[..., Any], *partials: Callable[..., A
     return lambda *xs: Elementwise.apply(op, *map(floating, xs))
 
 
-__all__ = ["Array", "array_of", "as_tensor", "elementwise", "floating", "linear", "tensor_of"]
+__all__ = ["Array", "array_of", "as_tensor", "elementwise", "floating", "linear", "pairs", "tensor_of"]

@@ -19,6 +19,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..func.forward import jvp
 from ..func.reverse import Tracked, vjp
 from ..func.vectorize import vmap
+from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
 from ..ops.shape.reshape import reshape
@@ -199,13 +200,22 @@ class Root:
     def inverse(self, adjoint: bool, r: Tensor, z: Tensor, *xs: Tensor) -> Tensor:
         """Solve with the dense Jacobian, or with its adjoint."""
         (matrix,) = call(Closed(self._jacobian), z, *xs)
-        found: Any = np.linalg.solve(np.conj(np.transpose(matrix)) if adjoint else matrix, r)
-        return found
+        paired = r.dtype.is_complex
+        right = reshape(view_as_real(r), (-1,)) if paired else r
+        found: Any = np.linalg.solve(np.transpose(matrix) if adjoint else matrix, right)
+        return view_as_complex(reshape(found, (-1, 2))) if paired else found
 
     def _jacobian(self, z: Any, *xs: Any) -> tuple[Any]:
-        """With respect to z: a row for each residual, all of them in one batch."""
+        """With respect to z: a row for each residual, all of them in one batch.
+
+        A complex number counts as its real and its imaginary part, for a function need not be holomorphic.
+        """
         _, pull = vjp(lambda z: self.of.fun(z, *xs)[0], z)
-        return (np.conj(vmap(pull)(wrap(np.eye(z.shape[0], dtype=z._data.dtype)))[0]),)
+        n, kind = z.shape[0], z._data.dtype
+        if kind.kind != "c":
+            return (vmap(pull)(wrap(np.eye(n, dtype=kind)))[0],)
+        units = np.eye(2 * n).view(kind)
+        return (reshape(view_as_real(vmap(pull)(wrap(units))[0]), (2 * n, 2 * n)),)
 
 
 def root(residual: Closed, find: Callable[..., Any], *xs: Any) -> Any:

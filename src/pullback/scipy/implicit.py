@@ -22,8 +22,10 @@ from ..func.jacobian import jacfwd
 from ..func.reverse import vjp
 from ..func.sparse import jacobian_plan, value_and_jacobian
 from ..interpreters.traced import TraceError
+from ..ops.elementwise.complex import view_as_complex, view_as_real
+from ..ops.shape.reshape import reshape
 from ..tensor.tensor import Tensor, wrap
-from .array_nodes import Array, array_of
+from .array_nodes import Array, array_of, pairs
 from .solutions import LinearEquation, Solution
 
 DENSE = 400
@@ -100,7 +102,13 @@ def factors_of(matrix: Any) -> Any:
 class Products:
     """A Jacobian known by its products alone, and solved by GMRES."""
 
-    def __init__(self, where: str, forward: Callable[[Array], Array], backward: Callable[[Array], Array]) -> None:
+    def __init__(self, where: str, of_x: Callable[[Tensor], Tensor], x: Tensor) -> None:
+        def forward(v: Array) -> Array:
+            return array_of(jvp(of_x, (x,), (wrap(np.array(v)),))[1])
+
+        def backward(v: Array) -> Array:
+            return array_of(vjp(of_x, x)[1](wrap(np.array(v)))[0])
+
         self.where, self.products = where, (forward, backward)
 
     def solve(self, b: Array, transposed: bool) -> Array:
@@ -114,6 +122,17 @@ class Products:
                 )
             )
         return np.asarray(found)
+
+
+class Paired:
+    """A Jacobian of complex unknowns, as that of their real and imaginary parts: a function need not be holomorphic."""
+
+    def __init__(self, of_pairs: Any) -> None:
+        self.of_pairs = of_pairs
+
+    def solve(self, b: Array, transposed: bool) -> Array:
+        found: Array = self.of_pairs.solve(pairs(b), transposed).view(b.dtype)
+        return found
 
 
 class Unknown:
@@ -212,29 +231,20 @@ class Implicit:
         def of_x(y: Tensor) -> Tensor:
             return self.residual(y, *parameters)
 
+        def of_pairs(y: Tensor) -> Tensor:
+            return reshape(view_as_real(of_x(view_as_complex(reshape(y, (-1, 2))))), (-1,))
+
+        if x.dtype.is_complex:
+            return Paired(self._inverse(of_pairs, wrap(pairs(array_of(x)))))
+        return self._inverse(of_x, x)
+
+    def _inverse(self, of_x: Callable[[Tensor], Tensor], x: Tensor) -> Any:
+        """The Jacobian of a function of real unknowns."""
         with no_grad():
             if x.numel() <= DENSE:
                 return Dense(self.where, array_of(jacfwd(of_x)(x)))
             jacobian = self.pattern.jacobian(of_x, x)
-            if jacobian is None:
-                return Products(self.where, *self.products(x, parameters))
-            return Sparse(self.where, jacobian(x))
-
-    def products(
-        self, x: Tensor, parameters: Sequence[Tensor]
-    ) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
-        """The products of the Jacobian and of its transpose with vectors."""
-
-        def of_x(y: Tensor) -> Tensor:
-            return self.residual(y, *parameters)
-
-        def forward(v: Array) -> Array:
-            return array_of(jvp(of_x, (x,), (wrap(np.array(v)),))[1])
-
-        def backward(v: Array) -> Array:
-            return array_of(vjp(of_x, x)[1](wrap(np.array(v)))[0])
-
-        return forward, backward
+            return Products(self.where, of_x, x) if jacobian is None else Sparse(self.where, jacobian(x))
 
 
 def gradient_error(equation: Implicit, x: Tensor, inputs: Sequence[Tensor]) -> float:

@@ -16,11 +16,11 @@ import numpy as np
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...func.vectorize import vmap
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import Array
+from ..array_nodes import Array, pairs
 from ..closed_functions import gradients
 from .explicit_steps import Tableau
 from .ivp_runs import Run
-from .stage_equations import jacobians, real
+from .stage_equations import jacobians
 
 Inside = dict[int, tuple[Array, Array]]
 
@@ -43,9 +43,9 @@ class Batched:
         at_knot: the cotangents at the ends of steps. inside: positions in a step, and the cotangents there.
         """
         kind = run.y.dtype
-        at_knot = {i: real(g) for i, g in at_knot.items()}
-        inside = {i: (x, real(g)) for i, (x, g) in inside.items()}
-        adjoint = real(np.zeros(run.y.shape[1], kind))
+        at_knot = {i: pairs(g) for i, g in at_knot.items()}
+        inside = {i: (x, pairs(g)) for i, (x, g) in inside.items()}
+        adjoint = pairs(np.zeros(run.y.shape[1], kind))
         for end in range(last, 0, -_STEPS):
             steps = range(max(0, end - _STEPS), end)
             stages = [self._stages(run, i, i in inside) for i in steps]

@@ -21,7 +21,7 @@ from ...func.vectorize import vmap
 from ...ops.shape.joining import concatenate, stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
-from ..array_nodes import Array, array_of
+from ..array_nodes import Array, array_of, pairs
 from ..closed_functions import gradients
 from ..implicit import Implicit
 from .explicit_steps import combined
@@ -66,11 +66,6 @@ class Together:
             self.by_vmap = False
 
 
-def real(a: Array) -> Array:
-    """Complex numbers as pairs of real ones, along the last axis."""
-    return np.ascontiguousarray(a).view(np.float64)
-
-
 def jacobians(out: Tensor, states: Tensor) -> Array:
     """The Jacobians of a function at many states, where each result depends on its own state alone.
 
@@ -84,7 +79,7 @@ def jacobians(out: Tensor, states: Tensor) -> Array:
         cotangent[:, row // len(units)] = units[row % len(units)]
         (g,) = gradients(out, [states], cotangent, keep=True)
         if g is not None:
-            found[:, row] = real(g)
+            found[:, row] = pairs(g)
     return found
 
 
@@ -133,7 +128,7 @@ class Recursion:
     def solve(self, r: Array, transposed: bool) -> Array:
         """For a right-hand side with one axis; with the transposed equations, if asked."""
         shape = self.slopes.shape[:3]
-        found = (self._back if transposed else self._forward)(real(r).reshape(shape))
+        found = (self._back if transposed else self._forward)(pairs(r).reshape(shape))
         return found.reshape(-1).view(r.dtype)
 
     def _forward(self, r: Array) -> Array:
@@ -232,4 +227,4 @@ class Stages(Implicit):
         return None
 
 
-__all__ = ["Recursion", "Stages", "Together", "jacobians", "real"]
+__all__ = ["Recursion", "Stages", "Together", "jacobians"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,14 +23,18 @@ _DERIVATIVE = "implicit function theorem, -(df/dp) / (df/dx)"
 class ScalarProblem(Problem):
     """A function of one number."""
 
-    def __init__(self, where: str, fun: Any, args: Any, argument: str = "f", source: Any = None) -> None:
+    def __init__(
+        self, where: str, fun: Any, args: Any, argument: str = "f", source: Any = None, near: Sequence[Any] = ()
+    ) -> None:
         check_function(where, fun, argument)
-        super().__init__(where, lambda x, *p: fun(reshape(x, ()), *p), np.ones(1), args, source=source or fun)
+        self.kind = complex if any(np.iscomplexobj(x) for x in near) else float
+        start = np.ones(1, self.kind)
+        super().__init__(where, lambda x, *p: fun(reshape(x, ()), *p), start, args, source=source or fun)
 
     def numbers(self, function: Callable[..., Any], parameters: Any) -> Callable[[float], Any]:
         """A function of a number, for SciPy."""
         plain = self.plain(function, parameters)
-        return lambda a, *ignored: plain(np.array(a, dtype=float)).item()
+        return lambda a, *ignored: plain(np.array(a, dtype=self.kind)).item()
 
     def slope(self, x: Tensor, *parameters: Any) -> Tensor:
         """The derivative."""
@@ -85,7 +89,7 @@ def root_scalar(
     where = "scipy.optimize.root_scalar"
     names = {"bracket": bracket, "x0": x0, "x1": x1, "xtol": xtol, "rtol": rtol}
     bracket, x0, x1, xtol, rtol = plain_setting(where, **names)
-    problem = ScalarProblem(where, (lambda *a: f(*a)[0]) if fprime is True else f, args, source=f)
+    problem = ScalarProblem(where, (lambda *a: f(*a)[0]) if fprime is True else f, args, source=f, near=(x0, x1))
 
     def run(_: Array, *parameters: Any) -> tuple[Array, Any]:
         given = {"fprime": fprime, "fprime2": fprime2}
@@ -111,8 +115,10 @@ def _of_number(problem: ScalarProblem, fun: Any) -> Callable[..., Any]:
     return lambda x, *p: problem.called(lambda y, *q: fun(reshape(y, ()), *q), x, *p)
 
 
-def _pair(problem: ScalarProblem, f: Any, a: Any, parameters: Any) -> tuple[float, ...]:
-    values = problem.called(lambda y, *q: f(reshape(y, ()), *q), floating(np.array([a], dtype=float)), *parameters)
+def _pair(problem: ScalarProblem, f: Any, a: Any, parameters: Any) -> tuple[Any, ...]:
+    values = problem.called(
+        lambda y, *q: f(reshape(y, ()), *q), floating(np.array([a], dtype=problem.kind)), *parameters
+    )
     return tuple(array_of(v).item() for v in values)
 
 
@@ -198,12 +204,12 @@ def newton(
         raise NotImplementedError(
             "scipy.optimize.newton: x0 is several numbers.\n  What to do: use vmap, or optimize.root."
         )
-    problem = ScalarProblem(where, func, args, "func")
+    problem = ScalarProblem(where, func, args, "func", near=(x0, x1))
 
     def run(_: Array, *parameters: Any) -> tuple[Array, Any]:
         slopes = [g and problem.numbers(_of_number(problem, g), parameters) for g in (fprime, fprime2)]
         values = problem.numbers(problem, parameters)
-        start = float(np.reshape(x0, ()))
+        start = problem.kind(np.reshape(x0, ()))
         x, found = scipy.optimize.newton(values, start, slopes[0], (), tol, maxiter, slopes[1], x1, rtol, True, disp)
         return np.array([x]), found
 
