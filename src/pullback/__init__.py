@@ -61,10 +61,8 @@ from .ops.make.of_size import (
     zeros,
     zeros_like,
 )
+from .ops.make.generators import Generator, default_generator, manual_seed
 from .ops.make.random import (
-    Generator,
-    default_generator,
-    manual_seed,
     rand,
     rand_like,
     randint,

@@ -140,6 +140,12 @@ def final(error: Exception) -> Exception:
     return error
 
 
+class Elsewhere:
+    """Words for errors of arrays that lie elsewhere than on the host: `tensor/gpu.py` puts them here."""
+
+    error: Callable[[str, Exception, Iterable[Any]], Exception | None] = staticmethod(lambda name, error, given: None)
+
+
 def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final"):
@@ -148,11 +154,8 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
-    if devices := _two_devices(values):
-        return RuntimeError(
-            f"{where}Expected all tensors to be on the same device, but found at least two devices, {devices}!\n"
-            f"  The arguments were: {found}.\n  What to do: move one of them, x.to(y.device) or x.cpu()."
-        )
+    if (elsewhere := Elsewhere.error(name, error, values)) is not None:
+        return elsewhere
     if _of_the_user(error):
         return error
     if isinstance(error, np.exceptions.AxisError):
@@ -188,15 +191,6 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
         text = broadcast_message(shapes) or text
         found += f".\n  What to do: {do}" if (do := _kept_axis(shapes)) else ""
     return RuntimeError(f"{where}{text}\n  The arguments were: {found}.")
-
-
-def _two_devices(values: Iterable[Any]) -> str:
-    """The devices of arrays among which one lies on the host and another on a device; "" if there are no such."""
-    arrays = [a for v in values for a in (v if isinstance(v, (list, tuple)) else [v])]
-    host = any(isinstance(a, np.ndarray) and a.ndim for a in arrays)
-    kinds = [(a, type(a)) for a in arrays if hasattr(type(a), "__array_function__")]
-    there = [a for a, kind in kinds if hasattr(kind, "get") and not hasattr(kind, "carry")]  # as CuPy's class
-    return f"cuda:{getattr(getattr(there[0], 'device', None), 'id', 0)} and cpu" if host and there else ""
 
 
 def _kept_axis(shapes: list[tuple[int, ...]]) -> str:
@@ -261,6 +255,8 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
     kind, given = type(error), tuple(given)
     if vars(error).get("final") or (kind not in _KEPT and kind.__module__.startswith("pullback")):
         return
+    if isinstance(error, (MemoryError, RuntimeError)) and (found := Elsewhere.error(name, error, given)) is not None:
+        raise found from None
     if not _raised_here(error):
         return
     if isinstance(error, (TypeError, AttributeError)):
@@ -279,9 +275,9 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
                 error.args = (f"{name}(): {_PREFIX.sub('', text, count=1) if _PREFIX.match(text) else text}",)
         if text:
             return
-    found = _of_another_type(name, error, text, ", ".join(describe(a) for a in given))
-    if found is not error:
-        raise found from None
+    other = _of_another_type(name, error, text, ", ".join(describe(a) for a in given))
+    if other is not error:
+        raise other from None
 
 
 def named(error: Exception) -> bool:

@@ -8,7 +8,7 @@
 True
 """
 
-from .ops.make.random import (
+from .ops.make.generators import (
     Generator,
     default_generator,
     fork_rng,

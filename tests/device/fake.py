@@ -19,6 +19,7 @@ import numpy as np
 
 from pullback.interpreters import each
 
+from .machine import MACHINE, CUDARuntimeError, Where
 from .manners import FILE
 
 CUPY = json.loads(FILE.read_text("utf-8"))
@@ -49,7 +50,7 @@ KEYWORDS = {
     "reduceat": {"axis", "dtype"},
 }
 
-MEMORY = frozenset({"data", "flat", "tobytes", "tofile", "dump", "dumps"})
+MEMORY = frozenset({"flat", "tobytes", "tofile", "dump", "dumps"})
 """What reads an array's memory, which is the device's."""
 
 ATTRIBUTES = frozenset(CUPY["methods of arrays"]) - MEMORY
@@ -82,7 +83,14 @@ def host(value: Any) -> Any:
     """What lies on the host, for the computation that stands for the device's; TypeError for a NumPy array."""
     if isinstance(value, np.ndarray):
         raise TypeError(f"Unsupported type {type(value)}: an array of the host beside one of the device")
-    return value.inner if isinstance(value, DeviceArray) else value
+    if not isinstance(value, DeviceArray):
+        return value
+    if value.device.id != MACHINE.current:
+        raise ValueError(
+            f"The device where the array resides ({value.device.id}) is different from the current device "
+            f"({MACHINE.current}). Peer access is unavailable between these devices."
+        )
+    return value.inner
 
 
 def sent(value: Any) -> Any:
@@ -126,8 +134,10 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, inner: np.ndarray[Any, Any]) -> None:
+    def __init__(self, inner: np.ndarray[Any, Any], device: int | None = None) -> None:
         self.inner = inner
+        self._where = Where(MACHINE.current if device is None else device)
+        MACHINE.allocated(self, inner.nbytes if inner.base is None else 0)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Use `.get()` to construct one.")
@@ -206,14 +216,32 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
         return call
 
-    device = SimpleNamespace(id=0)
+    @property
+    def device(self) -> Where:
+        """Where it lies."""
+        return self._where
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, 0
+        return 2, self.device.id
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        if dl_device not in (None, (2, self.device.id), (1, 0)):
+            raise BufferError(f"no copy to the device {dl_device}")
+        if copy is False and dl_device == (1, 0):
+            raise BufferError("the array lies on another device, and copy=False")
+        return (self.inner.copy() if copy or dl_device == (1, 0) else self.inner).__dlpack__()
+
+    @property
+    def data(self) -> Any:
+        """The place of its memory, as cupy.cuda.MemoryPointer."""
+        owner = self.inner
+        while isinstance(owner.base, np.ndarray):
+            owner = owner.base
+        return SimpleNamespace(mem=owner, device_id=self.device.id)
 
     @property
     def base(self) -> Any:
-        return None if self.inner.base is None else DeviceArray(self.inner.base)
+        return None if self.inner.base is None else DeviceArray(self.inner.base, self.device.id)
 
     def __getitem__(self, index: Any) -> Any:
         if any(isinstance(p, DeviceArray) and p.inner.dtype == bool for p in _parts(index)):
@@ -232,10 +260,17 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self.inner)))
 
-    def get(self) -> np.ndarray[Any, Any]:
+    def get(self, *, out: Any = None, blocking: bool = True) -> np.ndarray[Any, Any]:
         """A copy on the host."""
-        DeviceArray.waits["get"] += 1
-        return self.inner.copy()
+        if MACHINE.broken is not None:
+            raise CUDARuntimeError(*MACHINE.broken)
+        if blocking:
+            DeviceArray.waits["get"] += 1
+        MACHINE.copies["back, blocking" if blocking else "back, asynchronous"] += 1
+        if out is None:
+            return self.inner.copy()
+        out[...] = self.inner
+        return out
 
     def __repr__(self) -> str:
         return f"DeviceArray({self.inner.dtype}{list(self.inner.shape)})"

@@ -2,45 +2,240 @@
 
 from __future__ import annotations
 
-import contextlib
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from .fake import DeviceArray
+from .machine import (
+    DESTROYED,
+    MACHINE,
+    CUDADriverError,
+    CUDARuntimeError,
+    OutOfMemoryError,
+    alloc_pinned_memory,
+    lies_in_pinned,
+)
 
-__version__ = "14.0"
+__version__ = "14.2"
 
 
-class Device(contextlib.nullcontext[None]):
+def _device_number(index: int) -> int:
+    if not 0 <= index < MACHINE.count:
+        raise CUDARuntimeError(101, "cudaErrorInvalidDevice", "invalid device ordinal")
+    return index
+
+
+class Device:
+    """cupy.cuda.Device."""
+
     mem_info = (3 << 30, 8 << 30)
+    compute_capability = "90"
 
-    def __init__(self, index: int | None) -> None:
-        super().__init__()
-        if index not in (None, 0):
-            raise RuntimeError("cudaErrorInvalidDevice: invalid device ordinal")
+    def __init__(self, index: int | None = None) -> None:
+        self.id = MACHINE.current if index is None else _device_number(index)
+        self._before: list[int] = []
+
+    def __enter__(self) -> Device:
+        self._before.append(MACHINE.current)
+        MACHINE.current = self.id
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        MACHINE.current = self._before.pop()
+
+    def use(self) -> None:
+        MACHINE.current = self.id
+
+    def synchronize(self) -> None:
+        DeviceArray.waits["synchronize"] += 1
+        if MACHINE.broken is not None:
+            raise CUDARuntimeError(*MACHINE.broken)
+
+
+class Event:
+    """cupy.cuda.Event. The device has done all when it is asked, so an event that was recorded is done."""
+
+    def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
+        self.timed, self.at = not disable_timing, -1
+        self.ptr = id(self)
+
+    def record(self, stream: Any = None) -> None:
+        (stream or get_current_stream()).alive()
+        self.at = MACHINE.done
+
+    @property
+    def done(self) -> bool:
+        return True
 
     def synchronize(self) -> None:
         DeviceArray.waits["synchronize"] += 1
 
 
+def get_elapsed_time(start: Event, end: Event) -> float:
+    """cupy.cuda.get_elapsed_time."""
+    if not (start.timed and end.timed) or min(start.at, end.at) < 0:
+        raise CUDARuntimeError(*DESTROYED)
+    return float(end.at - start.at)
+
+
+class Stream:
+    """cupy.cuda.Stream. `destroy` is what its owner may do in C."""
+
+    null: Any
+
+    def __init__(self, null: bool = False, non_blocking: bool = False, priority: int = 0) -> None:
+        self.device_id, self.ptr, self.priority = (-1, 0, 0) if null else (MACHINE.current, id(self), priority)
+        self.non_blocking, self._dead, self._before = non_blocking, False, []
+        self.waited: list[Any] = []
+
+    def destroy(self) -> None:
+        self._dead = True
+
+    def alive(self) -> None:
+        if self._dead:
+            raise CUDARuntimeError(*DESTROYED)
+
+    def use(self) -> Stream:
+        if self.device_id not in (-1, MACHINE.current):
+            raise RuntimeError(f"This stream was not created on the current device {MACHINE.current}")
+        MACHINE.streams[MACHINE.current] = self
+        return self
+
+    def __enter__(self) -> Stream:
+        self._before.append(get_current_stream())
+        return self.use()
+
+    def __exit__(self, *exc: object) -> None:
+        self._before.pop().use()
+
+    @property
+    def done(self) -> bool:
+        self.alive()
+        return True
+
+    def synchronize(self) -> None:
+        self.alive()
+        DeviceArray.waits["synchronize"] += 1
+
+    def record(self, event: Any = None) -> Any:
+        event = event or Event()
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Any) -> None:
+        self.alive()
+        self.waited.append(event)
+
+
+Stream.null = Stream(null=True)
+
+
+class ExternalStream(Stream):
+    """cupy.cuda.ExternalStream."""
+
+    def __init__(self, ptr: int, device_id: int = -1) -> None:
+        super().__init__()
+        self.ptr, self.device_id = ptr, device_id
+
+
+def get_current_stream(device_id: int = -1) -> Any:
+    """cupy.cuda.get_current_stream."""
+    return MACHINE.streams.get(MACHINE.current if device_id < 0 else device_id, Stream.null)
+
+
+class MemoryHook:
+    """cupy.cuda.MemoryHook."""
+
+    def __enter__(self) -> Any:
+        MACHINE.hooks[self.name] = self  # type: ignore[attr-defined]
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        del MACHINE.hooks[self.name]  # type: ignore[attr-defined]
+
+
+class Pool:
+    """The memory pool of the current device."""
+
+    def used_bytes(self) -> int:
+        return MACHINE.used[MACHINE.current]
+
+    def free_bytes(self) -> int:
+        return 512
+
+    def total_bytes(self) -> int:
+        return self.used_bytes() + self.free_bytes()
+
+    def free_all_blocks(self) -> None: ...
+
+
+def get_default_memory_pool() -> Any:
+    """cupy.get_default_memory_pool."""
+    return Pool()
+
+
+_PROPERTIES = {
+    "name": b"None, in fact",
+    "totalGlobalMem": 8 << 30,
+    "major": 9,
+    "minor": 0,
+    "multiProcessorCount": 2,
+    "warpSize": 32,
+    "maxThreadsPerMultiProcessor": 2048,
+    "sharedMemPerBlock": 49152,
+    "regsPerMultiprocessor": 65536,
+    "l2CacheSize": 1 << 20,
+    "integrated": 0,
+    "isMultiGpuBoard": 0,
+}
+
 cuda = SimpleNamespace(
     is_available=lambda: True,
     Device=Device,
+    Event=Event,
+    Stream=Stream,
+    ExternalStream=ExternalStream,
+    MemoryHook=MemoryHook,
+    get_current_stream=get_current_stream,
+    get_elapsed_time=get_elapsed_time,
+    alloc_pinned_memory=alloc_pinned_memory,
+    memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
+    driver=SimpleNamespace(CUDADriverError=CUDADriverError),
     runtime=SimpleNamespace(
-        getDeviceCount=lambda: 1, getDevice=lambda: 0, getDeviceProperties=lambda index: {"name": b"None, in fact"}
+        CUDARuntimeError=CUDARuntimeError,
+        getDeviceCount=lambda: MACHINE.count,
+        getDevice=lambda: MACHINE.current,
+        getDeviceProperties=lambda index: _PROPERTIES,
+        memGetInfo=lambda: Device.mem_info,
+        pointerGetAttributes=lambda address: SimpleNamespace(type=1 if lies_in_pinned(address) else 0),
     ),
 )
 
 
-def asarray(data: Any) -> DeviceArray:
-    return data if isinstance(data, DeviceArray) else DeviceArray(np.array(data))
+def asarray(data: Any, *, blocking: bool = False) -> DeviceArray:
+    """cupy.asarray: an array of the current device."""
+    if isinstance(data, DeviceArray):
+        return data if data.device.id == MACHINE.current else DeviceArray(data.inner.copy())
+    MACHINE.copies["blocking" if blocking or not lies_in_pinned(data.ctypes.data) else "asynchronous"] += 1
+    return DeviceArray(np.array(data))
+
+
+class _Capsule:
+    def __init__(self, source: Any, stream: Any) -> None:
+        self._source, self._stream = source, stream
+
+    def __dlpack__(self, **how: Any) -> Any:
+        return self._source.__dlpack__(stream=self._stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
 
 
 def from_dlpack(data: Any) -> Any:
-    return data if isinstance(data, DeviceArray) else data.detach()._data
-
-
-def get_default_memory_pool() -> Any:
-    return SimpleNamespace(used_bytes=lambda: 1024, free_all_blocks=lambda: None)
+    """cupy.from_dlpack: an array on the same memory. It passes its stream on, as the protocol has it."""
+    kind, index = data.__dlpack_device__()
+    if kind != 2:
+        raise BufferError("the array lies on the host")
+    return DeviceArray(np.from_dlpack(_Capsule(data, get_current_stream().ptr or 1)), device=index)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import io
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,40 +13,29 @@ import pytest
 
 import pullback
 from pullback import nn
-from pullback.tensor import protocol
 from pullback.tensor.tensor import wrap
 
 from . import library
 from .fake import DeviceArray
 
 
-@pytest.fixture(autouse=True)
-def _no_check_is_left() -> Iterator[None]:
-    yield
-    protocol._DUE.clear()
-
-
-@pytest.fixture
-def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cupy", library)
-
 
 @pytest.mark.usefixtures("gpu")
 class TestThere:
     def test_the_functions_that_scripts_call_at_their_start(self) -> None:
         assert pullback.cuda.is_available()
-        assert pullback.cuda.device_count() == 1
+        assert pullback.cuda.device_count() == 2
         assert pullback.cuda.current_device() == 0
         assert pullback.cuda.get_device_name() == "None, in fact"
         assert pullback.cuda.mem_get_info() == (3 << 30, 8 << 30)
-        assert pullback.cuda.memory_allocated("cuda:0") == 1024
         pullback.cuda.empty_cache()
         pullback.cuda.synchronize()
 
-    @pytest.mark.parametrize("name", ["get_device_name", "mem_get_info", "memory_allocated", "synchronize"])
+    @pytest.mark.parametrize("name", ["get_device_name", "mem_get_info", "memory_allocated", "synchronize", "set_device"])
     def test_a_gpu_that_is_not_there_is_refused(self, name: str) -> None:
-        for device in (1, -1, "cuda:1"):
-            with pytest.raises(RuntimeError, match=rf"{name}\(\): expected the number of a GPU.*count 1, found -?1"):
+        pullback.cuda.init()
+        for device in (2, "cuda:2") + (() if name == "set_device" else (-1,)):
+            with pytest.raises(RuntimeError, match=rf"{name}\(\): expected the number of a GPU.*count 2, found (-1|2)"):
                 getattr(pullback.cuda, name)(device)
         for device in ("cpu", True):
             with pytest.raises(ValueError, match=rf"{name}\(\): expected a GPU: a number, .* found '?(cpu|True)"):
@@ -167,7 +155,8 @@ class TestNotThere:
 
     @pytest.mark.parametrize("work", NEED)
     def test_without_a_gpu_it_says_so(self, work: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        nothing = SimpleNamespace(__version__="14.0", cuda=SimpleNamespace(is_available=lambda: False))
+        cuda = SimpleNamespace(**{**vars(library.cuda), "is_available": lambda: False})
+        nothing = SimpleNamespace(__version__="14.2", cuda=cuda)
         monkeypatch.setitem(sys.modules, "cupy", nothing)
         assert not pullback.cuda.is_available()
         with pytest.raises(RuntimeError, match=r"(?s)no CUDA GPUs are available.*nvidia-smi"):

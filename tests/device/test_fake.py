@@ -132,7 +132,7 @@ def test_a_look_at_values_is_counted(look: Any, name: str) -> None:
     assert not DeviceArray.waits
 
 
-@pytest.mark.parametrize("name", ["data", "flat", "tobytes", "ctypes", "tofile", "dumps"])
+@pytest.mark.parametrize("name", ["flat", "tobytes", "ctypes", "tofile", "dumps"])
 def test_its_memory_cannot_be_read(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute {name!r}"):
         getattr(on_device(1.0), name)

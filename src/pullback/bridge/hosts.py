@@ -11,7 +11,7 @@ import numpy as np
 from .. import errors
 from ..autograd.grad_mode import no_grad
 from ..autograd.node import AccumulateGrad, reachable
-from ..ops.make.random import go_to, position
+from ..ops.make.generators import go_to, position
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor, wrap
 

@@ -16,7 +16,7 @@ from ..autograd.context import FunctionNode
 from ..diagnose.places import formatted, is_ours
 from ..diagnose.watch import Watch, is_computing, without_collector
 from ..interpreters.traced import TraceError
-from ..ops.make.random import fork_rng
+from ..ops.make.generators import fork_rng
 from ..tensor import dtypes
 from ..tensor.memory import INFERENCE
 from ..tensor.modes import thread

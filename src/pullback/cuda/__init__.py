@@ -1,4 +1,4 @@
-"""The functions of torch.cuda that scripts call: whether there is a GPU, how much memory it has, waiting for it.
+"""torch.cuda, answered by CuPy: whether there is a GPU, its memory, streams and events, random numbers.
 
 A tensor lies on a GPU if it holds an array of CuPy (``pip install 'pullback[gpu12]'``), and every operation on it
 computes there. A kernel of one's own becomes part of a graph as an `autograd.Function`.
@@ -9,19 +9,87 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
-from ..tensor import dtypes
-from ..tensor.protocol import checks_due, gpu_count, gpu_is_there, gpu_library
+from ..errors import OutOfMemoryError
+from ..ops.make.generators import Generator, generator_of, seed_gpus
+from ..tensor.gpu import AcceleratorError, gpu_count, gpu_is_there
+from ..tensor.tensor import Tensor
+from .devices import (
+    current_device,
+    device,
+    device_count,
+    get_device_capability,
+    get_device_name,
+    get_device_properties,
+    init,
+    is_available,
+    is_bf16_supported,
+    is_initialized,
+    number_of,
+    set_device,
+    synchronize,
+)
+from .pool import (
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from .streams import (
+    Event,
+    ExternalStream,
+    Stream,
+    StreamContext,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+)
 
 __all__ = [
+    "AcceleratorError",
+    "Event",
+    "ExternalStream",
+    "OutOfMemoryError",
+    "Stream",
+    "StreamContext",
     "current_device",
+    "current_stream",
+    "default_stream",
+    "device",
     "device_count",
     "empty_cache",
+    "get_device_capability",
     "get_device_name",
+    "get_device_properties",
+    "get_rng_state",
+    "get_rng_state_all",
+    "init",
+    "initial_seed",
     "is_available",
+    "is_bf16_supported",
+    "is_initialized",
     "manual_seed",
     "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
     "mem_get_info",
     "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_per_process_memory_fraction",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
     "synchronize",
 ]
 
@@ -30,79 +98,61 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def is_available() -> bool:
-    """Whether tensors can lie on a GPU: whether CuPy is installed, and finds one.
-
-    >>> import pullback
-    >>> device = "cuda" if pullback.cuda.is_available() else "cpu"
-    """
-    return gpu_is_there()
+# Random numbers -------------------------------------------------------------------------------------------------------
 
 
-def device_count() -> int:
-    """The number of GPUs that tensors can lie on; 0 without CuPy."""
-    return gpu_count()
-
-
-def current_device() -> int:
-    """The number of the GPU that ``device="cuda"`` stands for; RuntimeError where CuPy or a GPU is missing."""
-    return int(gpu_library().cuda.runtime.getDevice())
-
-
-def _number(name: str, device: Any) -> int:
-    """The number of a GPU that is there: of the current one for None."""
-    where = None if isinstance(device, int) else dtypes.device("cuda" if device is None else device)
-    index, count = device if where is None else where.index, gpu_count()
-    if (where is not None and where.type != "cuda") or isinstance(device, bool):
-        expected, found = 'a GPU: a number, or "cuda" with or without one', repr(device)
-        raise ValueError(errors.message(f"{name}()", expected=expected, found=found))
-    if index is not None and not 0 <= index < count:
-        expected = f"the number of a GPU, at least 0 and less than their count {count}"
-        raise RuntimeError(errors.message(f"{name}()", expected=expected, found=str(index)))
-    return current_device() if index is None else index
-
-
-def get_device_name(device: Any = None) -> str:
-    """The name of a GPU, by default the current one. device: a number, or "cuda" with or without one.
-
-    ValueError if `device` is of another kind, and RuntimeError if there is no GPU of that number: so for all functions
-    here that take it.
-    """
-    name = gpu_library().cuda.runtime.getDeviceProperties(_number("get_device_name", device))["name"]
-    return str(name.decode() if isinstance(name, bytes) else name)
-
-
-def synchronize(device: Any = None) -> None:
-    """Wait until a GPU has done all it was asked for; then raise the errors of checks that were left for that."""
-    gpu_library().cuda.Device(_number("synchronize", device)).synchronize()
-    checks_due()
-
-
-def memory_allocated(device: Any = None) -> int:
-    """The bytes of a GPU's memory that arrays hold now."""
-    found = gpu_library()
-    with found.cuda.Device(_number("memory_allocated", device)):
-        return int(found.get_default_memory_pool().used_bytes())
-
-
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """The bytes of a GPU's memory that are free, and all of them."""
-    free, total = gpu_library().cuda.Device(_number("mem_get_info", device)).mem_info
-    return int(free), int(total)
-
-
-def empty_cache() -> None:
-    """Give memory that no array holds back to the GPU; nothing where there is none."""
-    if gpu_is_there():
-        gpu_library().get_default_memory_pool().free_all_blocks()
+def _generator(name: str, device: Any) -> Generator:
+    return generator_of(number_of(name, device))
 
 
 def manual_seed(seed: int) -> None:
-    """Do nothing: numbers are drawn on the host, after `pullback.manual_seed`, and sent to a GPU."""
+    """Seed the generator of the current GPU; nothing where there is none."""
+    if gpu_is_there():
+        _generator("manual_seed", None).manual_seed(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Do nothing, as `manual_seed`."""
+    """Seed the generators of all GPUs; nothing where there is none."""
+    if gpu_is_there():
+        seed_gpus(seed)
+
+
+def seed() -> None:
+    """Seed the generator of the current GPU from the system's entropy; nothing where there is none."""
+    if gpu_is_there():
+        _generator("seed", None).seed()
+
+
+def seed_all() -> None:
+    """Seed the generators of all GPUs from the system's entropy; nothing where there is none."""
+    if gpu_is_there():
+        seed_gpus(Generator().seed())
+
+
+def initial_seed() -> int:
+    """The seed that the stream of the current GPU started from."""
+    return _generator("initial_seed", None).initial_seed()
+
+
+def get_rng_state(device: Any = "cuda") -> Tensor:
+    """The position of a GPU's generator, as a uint8 tensor of the host."""
+    return _generator("get_rng_state", device).get_state()
+
+
+def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+    """Put a GPU's generator back to a position from `get_rng_state`."""
+    _generator("set_rng_state", device).set_state(new_state)
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The positions of the generators of all GPUs."""
+    return [get_rng_state(index) for index in range(gpu_count())]
+
+
+def set_rng_state_all(new_states: Any) -> None:
+    """Put the generators of all GPUs back to positions from `get_rng_state_all`."""
+    for index, state in enumerate(new_states):
+        set_rng_state(state, index)
 
 
 def __getattr__(name: str) -> Any:
@@ -112,8 +162,10 @@ def __getattr__(name: str) -> Any:
     if name == "amp":
         do = "leave autocast and GradScaler out, in which `enabled=torch.cuda.is_available()` would have done nothing"
     else:
-        do = f"use one of {', '.join(__all__)}; streams and events are those of CuPy, cupy.cuda"
+        do = f"use one of {', '.join(__all__)}; what else CuPy has is in cupy.cuda"
     raise AttributeError(errors.message("cuda", expected="a function that pullback.cuda has", found=found, do=do))
 
 
-errors.doors(globals(), " ".join(__all__))
+errors.doors(
+    globals(), "manual_seed manual_seed_all seed seed_all initial_seed get_rng_state set_rng_state set_rng_state_all"
+)

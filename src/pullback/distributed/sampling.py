@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import errors
-from ..ops.make.random import Generator, randperm
+from ..ops.make.generators import Generator
+from ..ops.make.random import randperm
 from ..utils.samplers import Sampler
 from .process_group import get_rank, get_world_size
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import errors
 from ..interpreters.batched import Vmap
-from ..ops.make.random import get_rng_state, set_rng_state
+from ..ops.make.generators import go_back, states
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
 from ..tensor.tensor import Tensor
@@ -69,11 +69,11 @@ def vmap(
         size = _size(flat, dims)
         moved = [v if d is None else _to_front(v, d) for v, d in zip(flat, dims, strict=True)]
 
-        state = get_rng_state() if chunk_size and randomness == "same" else None
+        state = states() if chunk_size and randomness == "same" else None
 
         def over(start: int, stop: int) -> tuple[list[Any], Any]:
             if state is not None:
-                set_rng_state(state)
+                go_back(state)
             with Vmap(stop - start, randomness) as level:
                 whole = (start, stop) == (0, size)
                 parts = [

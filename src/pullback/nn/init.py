@@ -17,7 +17,8 @@ import numpy as np
 
 from .. import errors
 from ..autograd.grad_mode import no_grad
-from ..ops.make.random import Generator, rand, randn
+from ..ops.make.generators import Generator
+from ..ops.make.random import rand, randn
 from ..tensor import dtypes
 from ..tensor.tensor import Tensor, need_tensor, wrap
 
@@ -185,11 +186,11 @@ def trunc_normal_(
     left = np.arange(values.size)
     while left.size:
         if likely:
-            drawn = randn(left.size, generator=generator, dtype=dtypes.float64)._data
+            drawn = _drawn(randn, tensor, (left.size,), generator)
             kept = (low <= drawn) & (drawn <= high)
         else:
-            drawn = low + (high - low) * rand(left.size, generator=generator, dtype=dtypes.float64)._data
-            chance = rand(left.size, generator=generator, dtype=dtypes.float64)._data
+            drawn = low + (high - low) * _drawn(rand, tensor, (left.size,), generator)
+            chance = _drawn(rand, tensor, (left.size,), generator)
             kept = chance <= np.exp((peak**2 - drawn**2) / 2)
         values[left[kept]] = drawn[kept]
         left = left[~kept]
@@ -250,7 +251,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows = tensor.shape[0]
     shape = rows, tensor.numel() // rows
-    drawn = randn(max(shape), min(shape), generator=generator, dtype=dtypes.float64)._data
+    drawn = _drawn(randn, tensor, (max(shape), min(shape)), generator)
     q, r = np.linalg.qr(drawn)
     q = q * np.sign(np.diagonal(r))
     with no_grad():
@@ -265,12 +266,18 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Gener
     _refuse_all_but("sparse_", tensor, (2,), "2 dimensions")
     zeros = math.ceil(sparsity * tensor.shape[0])
     normal_(tensor, 0.0, std, generator)
-    order = np.argsort(rand(*tensor.shape, generator=generator, dtype=dtypes.float64)._data, axis=0)
+    order = np.argsort(_drawn(rand, tensor, tensor.shape, generator), axis=0)
     with no_grad():
-        return tensor.masked_fill_(wrap(order < zeros), 0)
+        return tensor.masked_fill_(wrap(order < zeros).to(tensor.device), 0)
 
 
 # Shared helpers -------------------------------------------------------------------------------------------------------
+
+
+def _drawn(draw: Any, tensor: Tensor, shape: tuple[int, ...], generator: Any) -> np.ndarray[Any, Any]:
+    """Numbers on the host, from the generator of the tensor's device."""
+    made = draw(shape, generator=generator, dtype=dtypes.float64, device=tensor.device)
+    return np.asarray(made.cpu()._data)
 
 
 def _write(tensor: Tensor, values: np.ndarray[Any, Any]) -> Tensor:

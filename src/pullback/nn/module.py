@@ -336,19 +336,21 @@ class Module(HookedCall, Stateful):
     ) -> Self:
         """Convert floating point and complex parameters and buffers in place: ``to(dtype)``, ``to(tensor)``.
 
-        A device may be given (``to("cuda")``). TypeError for any other dtype. memory_format: the order in
-        memory of tensors of 4 or 5 axes.
+        A device may be given, before the dtype (``to("cuda")``); `non_blocking` is that of `Tensor.to`. TypeError for any
+        other dtype. memory_format: the order in memory of tensors of 4 or 5 axes.
         """
         for arg in (*args, tensor):
             if isinstance(arg, Tensor):
-                dtype = arg.dtype
-            elif isinstance(arg, (str, dtypes.device)):
+                device, dtype = arg.device, arg.dtype
+            elif isinstance(arg, (str, dtypes.device)) or type(arg) is int:
                 device = arg
-            elif arg is not None and not isinstance(arg, bool):
+            elif isinstance(arg, bool):
+                non_blocking = arg
+            elif arg is not None:
                 dtype = arg
         dtypes.check_device(device)
         if device is not None:
-            self._apply(lambda t: t.to(device))
+            self._apply(lambda t: t.to(device, non_blocking=non_blocking))
         if memory_format is not None:
             self._apply(lambda t: t.to(t.dtype, memory_format=memory_format) if t.dim() in (4, 5) else t)
         if dtype is None:

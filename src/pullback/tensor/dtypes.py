@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from .. import errors
-from .protocol import gpu_library
+from .gpu import gpu_is_there, gpu_library
 
 
 class _ForNumPy:
@@ -438,6 +438,8 @@ class device:  # noqa: N801 - torch's name
             type, index = type.type, type.index
         if not isinstance(type, (str, builtins.int)):
             raise TypeError(errors.message("device()", expected="a str or a device", found=errors.describe(type)))
+        if isinstance(type, builtins.int) and not isinstance(type, builtins.bool) and gpu_is_there():
+            type = f"cuda:{type}"
         name, colon, number = str(type).partition(":")
         if name not in DEVICES:
             do = "leave it out: there is no GPU here" if isinstance(type, builtins.int) else ""

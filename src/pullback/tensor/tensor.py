@@ -22,11 +22,12 @@ import numpy as np
 from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
+from .gpu import gpu_of, refuse_gpu
 from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_fit, innermost, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import by_rule, full_name, gpu_of, refuse_gpu, rule_of, seen, warn_of_item, without_rule
+from .protocol import by_rule, full_name, rule_of, seen, warn_of_item, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 

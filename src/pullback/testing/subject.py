@@ -21,7 +21,7 @@ from ..autograd.function import Function, FunctionNode
 from ..autograd.grad_mode import enable_grad
 from ..autograd.node import reachable
 from ..diagnose.gradcheck.problem import Array, Label, Options, Problem, copied, paths, promoted, random_like
-from ..ops.make.random import default_generator, manual_seed
+from ..ops.make.generators import default_generator, manual_seed
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, wrap
 from .source import Method

@@ -20,7 +20,7 @@ from typing import Any
 
 from .. import autograd, errors
 from ..autograd import Function
-from ..ops.make.random import default_generator, same_random_numbers
+from ..ops.make.generators import same_random_numbers, states
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
@@ -304,7 +304,7 @@ class _Part:
         self, function: Any, args: Any, kwargs: Any, contexts: Any, check: bool, stops: bool, preserve_rng: bool
     ) -> None:
         self.function, self.contexts, self.check, self.stops = function, contexts, check, stops
-        self.rng = default_generator.get_state() if preserve_rng else None
+        self.rng = states() if preserve_rng else None
         self.numbers: list[weakref.ref[_Number]] = []
         self.whole = False  # whether the part has run to its end
         self.found: dict[int, Tensor] = {}  # recomputed in the running pass, and not handed out yet
@@ -424,7 +424,7 @@ class CheckpointFunction(Function):
     @staticmethod
     def forward(ctx: Any, function: Any, preserve_rng_state: bool, rest: _Rest, *tensors: Any) -> Any:
         """Run the part without recording it."""
-        ctx.function, ctx.rng = function, default_generator.get_state() if preserve_rng_state else None
+        ctx.function, ctx.rng = function, states() if preserve_rng_state else None
         ctx.save_for_backward(*tensors)
         ctx.rest, ctx.tracked = rest, [is_tracked(t) for t in tensors]
         return function(*rest.filled(tensors))

@@ -18,7 +18,8 @@ import numpy as np
 
 from .. import errors
 from ..ops.make.from_data import as_tensor
-from ..ops.make.random import Generator, randperm
+from ..ops.make.generators import Generator
+from ..ops.make.random import randperm
 from ..ops.shape.joining import stack
 from ..tensor.tensor import Tensor
 from .samplers import (

@@ -15,7 +15,8 @@ import numpy as np
 from .. import errors
 from ..ops.make.draws import multinomial
 from ..ops.make.from_data import as_tensor
-from ..ops.make.random import Generator, randint, randperm
+from ..ops.make.generators import Generator
+from ..ops.make.random import randint, randperm
 from ..tensor.tensor import Tensor
 
 T_co = TypeVar("T_co", covariant=True)

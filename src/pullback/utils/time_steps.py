@@ -27,7 +27,7 @@ from ..autograd import Function
 from ..autograd.node import Node, begin, edge_of, leaf_edge, next_order
 from ..autograd.roots import GradientEdge
 from ..diagnose.progress import Progress
-from ..ops.make.random import default_generator, same_random_numbers
+from ..ops.make.generators import go_back, same_random_numbers, states
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
@@ -242,7 +242,7 @@ class _Run:
     ) -> None:
         self.step, self.tree, self.n = step, _shape_of(state), n
         self.levels, self.directory = (snapshots + 1, disk), directory
-        self.rng = default_generator.get_state() if preserve else None
+        self.rng = states() if preserve else None
         self.progress = progress
         self.outside: dict[Place, Edge] = {}
         self.state: list[Any] = []
@@ -404,7 +404,7 @@ class _Run:
             self.folder = Path(tempfile.mkdtemp(prefix="pullback-steps-", dir=self.directory))
             weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         path = self.folder / str(number) if storage.name == "DISK" else None
-        rng = None if self.rng is None else default_generator.get_state()
+        rng = None if self.rng is None else states()
         self.kept[number] = _Snapshot(self.state, rng, path)
 
     def _load(self, number: int, last: bool) -> None:
@@ -412,7 +412,7 @@ class _Run:
         snapshot = self.kept.pop(number) if last else self.kept[number]
         self.state = snapshot.state(last)
         if snapshot.rng is not None:
-            default_generator.set_state(snapshot.rng)
+            go_back(snapshot.rng)
 
 
 class _Snapshot:

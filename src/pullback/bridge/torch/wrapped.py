@@ -28,7 +28,7 @@ from ... import errors, func
 from ...autograd.engine import execute
 from ...autograd.grad_mode import enable_grad, no_grad
 from ...autograd.node import edge_of
-from ...ops.make.random import go_to, position
+from ...ops.make.generators import go_to, position
 from ...tensor.modes import thread
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Tensor

@@ -16,7 +16,7 @@ import numpy as np
 from ...autograd.structure import Door
 from ...interpreters.functions import recording
 from ...interpreters.traced import Trace, TraceError, ValuesError
-from ...ops.make.random import default_generator
+from ...ops.make.generators import default_generator
 from ...table.op import About, Op
 from ...tensor.modes import thread, within
 from ...tensor.tensor import Tensor, wrap

@@ -16,6 +16,7 @@ from ...kernels.masks import either, only
 from ...ops.elementwise.analysis import sigmoid, tanh
 from ...ops.elementwise.limits import relu as rectified
 from ...ops.elementwise.softmax import SHRINKS, leak, outside, sloped
+from ...ops.make.generators import generator_for
 from ...ops.make.random import uniform
 from ...table.calls import on
 from ...table.checks import Written
@@ -290,9 +291,8 @@ def rrelu(
         raise refuse("rrelu", "lower <= upper", f"{lower} and {upper}")
     if training:
         floating("rrelu", input)
-        found = _applied(
-            inplace, sloped, input, uniform(input._data.shape, input._data.dtype) * (upper - lower) + lower
-        )
+        drawn = uniform(input._data.shape, input._data.dtype, generator_for(input))
+        found = _applied(inplace, sloped, input, drawn * (upper - lower) + lower)
     else:
         found = _applied(inplace, leaky_relu, input, (lower + upper) / 2)
     return found if inplace else found.contiguous()

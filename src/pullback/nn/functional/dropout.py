@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...ops.make.generators import generator_for
 from ...ops.make.random import drawn
 from ...table.entry import composite
 from ...table.samples import A, S
@@ -35,7 +36,11 @@ def _kept(input: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
     if p == 1:  # none is drawn
         return input.new_zeros(())
     own: Any = np.float64 if dtype == np.float64 else np.float32
-    return drawn(lambda stream, shape: np.greater_equal(stream.random(shape, own), p).astype(dtype), shape)
+    return drawn(
+        lambda stream, shape: np.greater_equal(stream.random(shape, own), p).astype(dtype),
+        shape,
+        generator=generator_for(input),
+    )
 
 
 def _left_out(name: str, input: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import errors
 from ...ops.elementwise.softmax import NO_AXES, OVERFLOWS, along_an_axis, log_softmax, of_nothing, softmax
+from ...ops.make.generators import generator_for
 from ...ops.make.of_size import arange
 from ...ops.make.random import exponential
 from ...table.entry import alias, composite
@@ -54,13 +55,13 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=errors.callers_level())
     tensors("gumbel_softmax", logits=logits)
     floating("gumbel_softmax", logits)
-    waits = exponential(logits._data.shape, logits._data.dtype)
+    waits = exponential(logits._data.shape, logits._data.dtype, generator_for(logits))
     soft = softmax((logits - waits.log()) / tau, dim)
     if not hard:
         return soft
     axis = wrap_axis(dim, logits._data.ndim)
     chosen = soft.max(axis, keepdim=True)[1]
-    positions = arange(logits.size(axis)).reshape(-1, *[1] * (logits._data.ndim - axis - 1))
+    positions = arange(logits.size(axis), device=logits.device).reshape(-1, *[1] * (logits._data.ndim - axis - 1))
     return (positions == chosen).to(soft.dtype) - soft.detach() + soft
 
 

@@ -119,7 +119,7 @@ def spectral_norm(
     module.register_parameter(f"{name}_orig", weight)
     setattr(module, name, weight.detach())
     for side, size in (("u", rows), ("v", columns)):
-        start = randn(size, dtype=weight.dtype)
+        start = randn(size, dtype=weight.dtype, device=weight.device)
         module.register_buffer(f"{name}_{side}", normalize(start, dim=0, eps=eps))
     module.register_forward_pre_hook(found)
     return module

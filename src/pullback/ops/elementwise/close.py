@@ -86,18 +86,6 @@ def ndimension(input: Tensor) -> int:
     return input.dim()
 
 
-@composite(function=False)
-def is_pinned(input: Tensor) -> bool:
-    """False: there is no device that would copy from pinned memory."""
-    return False
-
-
-@composite(function=False)
-def pin_memory(input: Tensor) -> Tensor:
-    """The tensor itself: there is no device that would copy from pinned memory."""
-    return input
-
-
 @composite()
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same elements; NaN equals no number.

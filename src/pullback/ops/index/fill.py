@@ -9,7 +9,8 @@ import numpy as np
 from ... import errors
 from ...table.entry import alias, method
 from ...tensor.arrays import broadcasts_to
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, wrap
+from ..make.conversion import placed
 from ..shape.reshape import expand
 from .assignment import write
 from .gather import check_mask, fitting_number
@@ -40,7 +41,10 @@ def _zero(self: Tensor) -> Tensor:
 
 @method("copy_")
 def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`."""
+    """Write the values of `src`, a tensor or a number, broadcast and converted; gradients flow to `src`.
+
+    `src` may lie on another device. non_blocking: the host does not wait for a copy from or to pinned memory.
+    """
     if not isinstance(src, (Tensor, np.ndarray, bool, int, float, complex)):
         raise errors.no_tensor("copy_()", src)
     if isinstance(src, (Tensor, np.ndarray)) and not broadcasts_to(tuple(src.shape), self._data.shape):
@@ -50,6 +54,9 @@ def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             )
         )
     try:
+        found = wrap(src) if isinstance(src, np.ndarray) else src
+        if isinstance(found, Tensor) and not (type(found._data) is type(self._data) is np.ndarray):
+            src = placed(found, self.device, non_blocking)
         write(self, _ALL, src)
     except Exception as error:
         errors.rename("copy_", error, (src,), keep=True)

@@ -68,7 +68,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
 def _tall(A: Tensor, q: int, niter: int) -> tuple[Any, Any, Any]:
     """U, S and V of a matrix with at least as many rows as columns."""
     turned = adjoint(A)
-    basis = cholesky_qr.qr(matmul(A, randn(A._data.shape[-1], q, dtype=A.dtype)))[0]
+    basis = cholesky_qr.qr(matmul(A, randn(A._data.shape[-1], q, dtype=A.dtype, device=A.device)))[0]
     for _ in range(niter):
         basis = cholesky_qr.qr(matmul(turned, basis))[0]
         basis = cholesky_qr.qr(matmul(A, basis))[0]

@@ -14,10 +14,12 @@ from ...table.entry import METHODS, alias, composite, constant, linear, method
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, unary
 from ...tensor import dtypes
 from ...tensor.arrays import as_array, empty_beside, repeats
-from ...tensor.memory import LevelPayload
+from ...tensor.gpu import gpu_library, pinned, to_gpu, to_host
+from ...tensor.gpu import is_pinned as is_pinned_array
+from ...tensor.memory import LevelPayload, innermost
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import chosen, dispatch, overriding
-from ...tensor.protocol import is_foreign, on_arrays, to_gpu, to_host
+from ...tensor.protocol import is_foreign, on_arrays
 from ...tensor.tensor import Tensor, need_tensor, wrap
 
 Order = str | tuple[int, ...]
@@ -115,17 +117,53 @@ def to_copy(input: Any, dtype: Any, order: Any = "K") -> Any:
     numbers="",
     input=lambda g, where, back: on(_to_device, g, back, where),
 )
-def _to_device(input: Any, where: Any, back: Any) -> Any:
-    return to_host(input) if where.type == "cpu" else to_gpu(input, where.index)
+def _to_device(input: Any, where: Any, back: Any, blocking: bool = True) -> Any:
+    return to_host(input, blocking) if where.type == "cpu" else to_gpu(input, where.index, blocking)
 
 
-def placed(t: Tensor, device: Any) -> Tensor:
-    """The tensor on a device: itself, if it lies there."""
+def placed(t: Tensor, device: Any, non_blocking: bool = False) -> Tensor:
+    """The tensor on a device: itself, if it lies there. "cuda" is the current GPU.
+
+    non_blocking: the host does not wait for a copy from or to pinned memory.
+    """
     where, have = dtypes.device(device), t.device
-    if where.type == have.type and where.index in (None, have.index):
+    if where.type == have.type and where.index == have.index:
         return t
     dtypes.check_device(where)
-    found: Tensor = apply(_to_device.op, (t, where, have), {})
+    if where.type == "cuda" and where.index is None:
+        where = dtypes.device("cuda", int(gpu_library().cuda.runtime.getDevice()))
+        if where == have:
+            return t
+    found: Tensor = apply(_to_device.op, (t, where, have, not non_blocking), {})
+    return found
+
+
+@linear(
+    name="_pin_memory",
+    method=False,
+    narrow="itself",
+    contiguous=False,
+    batch=by(unchanged),
+    input=lambda g: g,
+)
+def _pin_memory(input: Any) -> Any:
+    made = pinned(input.shape, input.dtype, "C" if input.flags.c_contiguous or not input.flags.f_contiguous else "F")
+    made[...] = input
+    return made
+
+
+def pinned_copy(t: Tensor) -> Tensor:
+    """The tensor in memory of the host that a GPU copies from by itself: itself, if it lies there."""
+    if not isinstance(innermost(t._data), np.ndarray):
+        raise RuntimeError(
+            errors.message(
+                f"cannot pin '{errors.describe(t)}': only dense CPU tensors can be pinned", do="give x.cpu()"
+            )
+        )
+    gpu_library()
+    if is_pinned_array(t._data):
+        return t
+    found: Tensor = apply(_pin_memory.op, (t,), {})
     return found
 
 
@@ -144,15 +182,16 @@ def cast(array: Any, dtype: np.dtype[Any], order: Any = "K") -> Any:
     return laid_out(array.astype(dtype), order) if isinstance(order, tuple) else array.astype(dtype, order)
 
 
-def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, Any, bool]:
-    """The dtype and the device that the arguments of `to` request (None: none), and whether they demand a copy."""
+def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple[Any, Any, bool, bool]:
+    """The dtype and the device that the arguments of `to` request (None: none), whether they demand a copy, and
+    whether the host need not wait for it."""
     places = [*args]
     if places and isinstance(places[0], Tensor):
         if dtype is not None or device is not None:
             raise _no_such_form(args)
         dtype, device = places[0].dtype, places.pop(0).device
     else:
-        if places and isinstance(places[0], (str, dtypes.device)) and not _is_dtype(places[0]):
+        if places and (isinstance(places[0], (str, dtypes.device)) or type(places[0]) is int) and not _is_dtype(places[0]):
             device = _once(args, device, places.pop(0))
         elif places and places[0] is None:
             places.pop(0)
@@ -162,7 +201,7 @@ def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple
             places.pop(0)
     if len(places) > 2 or not all(isinstance(p, bool) for p in places):
         raise _no_such_form(args)
-    return dtype, device, copy or (len(places) == 2 and places[1])
+    return dtype, device, copy or (len(places) == 2 and places[1]), bool(places and places[0])
 
 
 def _is_dtype(value: Any) -> bool:
@@ -246,15 +285,15 @@ def to(
     """The tensor with another dtype (``x.to(pullback.float64)``), or with the dtype of another tensor (``x.to(y)``).
 
     Also ``to(device, dtype)``; ``non_blocking`` and ``copy`` may follow in each form. The tensor itself if nothing
-    changes and `copy` is False. A copy to a GPU (``x.to("cuda")``) and back is recorded. RuntimeError for a device that
-    is not there.
+    changes and `copy` is False. A copy to a GPU (``x.to("cuda")``) and back is recorded; with `non_blocking` the host
+    does not wait for one from or to pinned memory. RuntimeError for a device that is not there.
 
     >>> import pullback
     >>> pullback.tensor([1.5, -2.5]).to(pullback.int64)
     tensor([ 1, -2])
     """
-    dtype, device, copy = _target(args, dtype, device, copy)
-    if device is not None and (there := placed(input, device)) is not input:
+    dtype, device, copy, goes_on = _target(args, dtype, device, copy)
+    if device is not None and (there := placed(input, device, non_blocking or goes_on)) is not input:
         input, copy = there, False
     return converted(input, input._data.dtype if dtype is None else dtypes.to_numpy(dtype), copy, memory_format)
 
@@ -351,7 +390,22 @@ def _cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 def _cuda(self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
     """The tensor on a GPU, by default the current one; RuntimeError where CuPy or a GPU is missing."""
     order_of(memory_format)
-    return placed(self, "cuda" if device is None else device)
+    return placed(self, "cuda" if device is None else device, non_blocking)
+
+
+@composite(function=False)
+def is_pinned(input: Tensor) -> bool:
+    """Whether it lies in memory of the host that a GPU copies from by itself: see `pin_memory`."""
+    return is_pinned_array(input._data)
+
+
+@composite(function=False, samples=list, refused=lambda: [S(A(2))])
+def pin_memory(input: Tensor) -> Tensor:
+    """A copy in memory that a GPU copies from by itself, beside the host's work; the tensor itself, if it lies there.
+
+    RuntimeError where CuPy or a GPU is missing, and for a tensor that does not lie on the host.
+    """
+    return pinned_copy(input)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from numbers import Real
 from typing import Any
@@ -18,6 +19,7 @@ from ...tensor.arrays import beside
 from ...tensor.overrides import by_first_argument
 from ...tensor.tensor import Tensor, is_tracked, need_tensor, wrap
 from .conversion import to
+from .generators import generator_for
 from .of_size import factory, or_default, sizes_of
 from .random import drawn, exponential, extremes, integer_range, integers, need_kind, standard_normal, uniform, whole
 
@@ -117,7 +119,7 @@ def _coins_of(p: Tensor, dtype: np.dtype[Any], generator: Any) -> Tensor:
             )
         return np.less(stream.random(shape, own), p).astype(dtype)  # type: ignore[arg-type]
 
-    return drawn(sample, p._data.shape, [p.detach()], generator)
+    return drawn(sample, p._data.shape, [p.detach()], generator_for(p, generator))
 
 
 @by_first_argument
@@ -137,7 +139,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     else:
         _need_probability("bernoulli", p)
         need_kind("bernoulli", dtype, "biufV")
-        made = coins(p, input._data.shape, dtype, generator)
+        made = coins(p, input._data.shape, dtype, generator_for(input, generator))
     return _finished("bernoulli", made, input, out)
 
 
@@ -159,7 +161,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
             )
         return stream.poisson(rate.astype(np.float64, copy=False)).astype(dtype)
 
-    return _finished("poisson", drawn(sample, input._data.shape, [input.detach()], generator), input, None)
+    made = drawn(sample, input._data.shape, [input.detach()], generator_for(input, generator))
+    return _finished("poisson", made, input, None)
 
 
 @by_first_argument
@@ -199,7 +202,7 @@ def multinomial(
             raise RuntimeError("multinomial(): invalid distribution (sum of probabilities <= 0)")
         return choose(stream, weights, num_samples)
 
-    made = drawn(sample, (*shape[:-1], num_samples), [input.detach()], generator)
+    made = drawn(sample, (*shape[:-1], num_samples), [input.detach()], generator_for(input, generator))
     return made if out is None else write_out("multinomial", out, made)
 
 
@@ -366,9 +369,21 @@ _METHODS: dict[str, Callable[..., Tensor]] = {
     "log_normal_": _log_normal,
     "random_": _random,
 }
+
+
+def _drawing(method: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A method with the generator of the device that the tensor lies on."""
+
+    @functools.wraps(method)
+    def call(self: Tensor, *args: Any, generator: Any = None, **named: Any) -> Tensor:
+        return method(self, *args, generator=generator_for(self, generator), **named)
+
+    return call
+
+
 for _name, _method in _METHODS.items():
     _method.__name__ = _name
-    METHODS[_name] = by_first_argument(errors.door(_method, _name, method=True))
+    METHODS[_name] = by_first_argument(errors.door(_drawing(_method), _name, method=True))
 for _function in (bernoulli, multinomial):
     METHODS[_function.__name__] = _function
 for _function in (bernoulli, poisson, multinomial):

@@ -9,7 +9,8 @@ import numpy as np
 from ... import errors
 from ...table.entry import alias, method
 from ...tensor import dtypes
-from ...tensor.protocol import gpu_library, is_foreign, is_payload
+from ...tensor.gpu import gpu_library
+from ...tensor.protocol import is_foreign, is_payload
 from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
 
 _CUDA = 2  # DLPack's number for memory of a GPU

@@ -20,10 +20,11 @@ from ... import errors
 from ...interpreters.payload import Payload
 from ...table.entry import alias, method
 from ...tensor import dtypes
+from ...tensor.gpu import gpu_library
 from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
 from ...tensor.tensor import Tensor, wrap
-from .conversion import cast, placed, to
+from .conversion import cast, pinned_copy, placed, to
 from .exported import from_dlpack
 
 _NUMBERS = frozenset((bool, int, float, complex))
@@ -38,6 +39,7 @@ def finish(data: Any, device: Any, requires_grad: bool, layout: Any = None, pin_
     check_place(device, layout, pin_memory)
     t = data if isinstance(data, Tensor) else wrap(data)
     t = t if device is None else placed(t, device)
+    t = pinned_copy(t) if pin_memory else t
     if requires_grad is not False:
         if not isinstance(requires_grad, bool):
             raise TypeError(errors.message("requires_grad", expected="a bool", found=errors.describe(requires_grad)))
@@ -46,7 +48,7 @@ def finish(data: Any, device: Any, requires_grad: bool, layout: Any = None, pin_
 
 
 def check_place(device: Any, layout: Any, pin_memory: Any) -> None:
-    """Refuse a device other than the CPU, a layout other than `strided`, and memory pinned for a GPU."""
+    """Refuse a device that is not there, a layout other than `strided`, and memory pinned for a GPU where none is."""
     dtypes.check_device(device)
     if layout is not None and getattr(layout, "name", "") != "strided":
         if type(layout).__module__.partition(".")[0] == "torch":
@@ -64,9 +66,7 @@ def check_place(device: Any, layout: Any, pin_memory: Any) -> None:
             )
         )
     if pin_memory:
-        raise RuntimeError(
-            errors.message("pin_memory", expected="False: there is no GPU to copy to", do="leave pin_memory out")
-        )
+        gpu_library()
 
 
 # What becomes of an object --------------------------------------------------------------------------------------------

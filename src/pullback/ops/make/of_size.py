@@ -27,6 +27,7 @@ from ...tensor.protocol import is_payload
 from ...tensor.tensor import NUMPY, Lifted, Tensor, need_tensor, wrap
 from .conversion import laid_out, order_of
 from .from_data import finish, fitting
+from .generators import generator_for
 
 _CO_VARARGS = 4
 _LONGEST = 2**63 - 1  # the length of an axis
@@ -44,6 +45,7 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
     """
     name = make.__name__.rstrip("_")
     takes_sizes = "size" in make.__code__.co_varnames and bool(make.__code__.co_flags & _CO_VARARGS)
+    draws = "generator" in make.__code__.co_varnames
 
     @functools.wraps(make)
     def call(
@@ -64,6 +66,9 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
             args = (named.pop("size"),)
         if out is not None:
             named["dtype"] = _dtype_of_out(name, out, named.get("dtype"))
+        if draws:
+            like = next((a for a in (*args, out) if isinstance(a, Tensor)), "cpu") if device is None else device
+            named["generator"] = generator_for(like, named.get("generator"))
         try:
             made = make(*args, **named)
         except (MemoryError, ValueError) as error:

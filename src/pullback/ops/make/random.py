@@ -1,4 +1,4 @@
-"""Random numbers: generators, and tensors drawn from them.
+"""Random numbers: tensors drawn from generators.
 
 All random numbers are drawn in one place, `drawn`, which knows about transforms: inside `vmap` it draws once for all
 elements, once for each, or refuses, depending on ``randomness=``. Streams are NumPy's (PCG64): a seed gives the same
@@ -8,182 +8,27 @@ numbers on every machine, but not the numbers that it gives in torch.
 from __future__ import annotations
 
 import operator
-import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ... import errors
 from ...interpreters.batched import Vmap
-from ...table.entry import alias
 from ...tensor import dtypes
+from ...tensor.arrays import empty_beside
+from ...tensor.gpu import to_gpu, to_host
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, need_tensor, wrap
 from .conversion import laid_out, order_of
+from .generators import Generator, default_generator
 from .of_size import factory, or_default, sizes_of
 
 Array = np.ndarray[Any, Any]
 Sample = Callable[..., Any]
 """``sample(stream, shape, *arrays)``: numbers of a shape from a NumPy stream. The shape and the arrays may begin with
 the further axes of a batch."""
-
-_FIRST_SEED = 67280421310721
-_STATE = np.dtype([("seed", "<u8"), ("state", "<u8", 2), ("inc", "<u8", 2), ("half", "<u8"), ("rest", "<u8")])
-
-
-class Generator:
-    """A stream of random numbers (NumPy's PCG64), reproducible from `manual_seed`.
-
-    >>> import pullback
-    >>> g = pullback.Generator().manual_seed(0)
-    >>> pullback.equal(pullback.rand(3, generator=g), pullback.rand(3, generator=pullback.Generator().manual_seed(0)))
-    True
-    """
-
-    __module__ = "pullback"  # where it is public
-
-    def __init__(self, device: Any = "cpu") -> None:
-        dtypes.check_device(device)
-        self._seed = _FIRST_SEED
-        self._started: np.random.Generator | None = None  # made at the first draw: numpy.random is slow to import
-
-    @property
-    def device(self) -> dtypes.device:
-        """The device it draws on: the CPU."""
-        return dtypes.CPU
-
-    @property
-    def _stream(self) -> np.random.Generator:
-        if self._started is None:
-            self._started = np.random.Generator(np.random.PCG64(self._seed))
-        return self._started
-
-    def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of `seed`, an integer of 64 bits; a negative one counts back from 2**64."""
-        try:
-            found = operator.index(seed)
-        except TypeError:
-            raise RuntimeError(
-                errors.message("manual_seed()", expected="an integer", found=errors.describe(seed))
-            ) from None
-        if not -(2**63) <= found < 2**64:
-            raise ValueError(errors.message("Overflow", expected="a seed of 64 bits", found=str(found)))
-        self._seed, self._started = found % 2**64, None
-        return self
-
-    def seed(self) -> int:
-        """Start a stream from the system's entropy, and return its seed."""
-        self.manual_seed(int.from_bytes(os.urandom(7)))
-        return self._seed
-
-    def initial_seed(self) -> int:
-        """The seed this stream started from."""
-        return self._seed
-
-    def get_state(self) -> Tensor:
-        """The position of the stream, as a uint8 tensor; `set_state` goes back to it."""
-        now: Any = self._stream.bit_generator.state
-        held = np.zeros((), _STATE)
-        held["seed"] = self._seed
-        for name in ("state", "inc"):
-            held[name] = now["state"][name] % 2**64, now["state"][name] >> 64
-        held["half"], held["rest"] = now["has_uint32"], now["uinteger"]
-        return wrap(np.frombuffer(held.tobytes(), np.uint8).copy())
-
-    def set_state(self, new_state: Tensor) -> Generator:
-        """Go to a position that `get_state` returned, of this generator or another."""
-        if not isinstance(new_state, Tensor) or new_state._data.dtype != np.uint8:
-            raise TypeError(
-                errors.message(
-                    "set_state(): RNG state must be a torch.ByteTensor",
-                    expected="one from get_state()",
-                    found=errors.describe(new_state),
-                )
-            )
-        if new_state._data.shape != (_STATE.itemsize,):
-            raise RuntimeError(
-                errors.message(
-                    "set_state()",
-                    expected=f"a state of {_STATE.itemsize} bytes, from get_state()",
-                    found=f"one of {new_state._data.size}",
-                )
-            )
-        held = np.frombuffer(new_state._data.tobytes(), _STATE)[0]
-        self.manual_seed(int(held["seed"]))
-        self._stream.bit_generator.state = {
-            "bit_generator": "PCG64",
-            "state": {name: int(held[name][0]) + (int(held[name][1]) << 64) for name in ("state", "inc")},
-            "has_uint32": int(held["half"]),
-            "uinteger": int(held["rest"]),
-        }
-        return self
-
-    def clone_state(self) -> Generator:
-        """Another generator at the position of this one."""
-        return Generator().set_state(self.get_state())
-
-
-default_generator = Generator()
-default_generator.seed()
-
-
-def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator, which draws all random tensors unless another generator is given."""
-    return default_generator.manual_seed(int(seed))
-
-
-def seed() -> int:
-    """Seed the default generator from the system's entropy, and return the seed."""
-    return default_generator.seed()
-
-
-def initial_seed() -> int:
-    """The seed the default generator started from."""
-    return default_generator.initial_seed()
-
-
-def get_rng_state() -> Tensor:
-    """The position of the default generator, as a uint8 tensor."""
-    return default_generator.get_state()
-
-
-def set_rng_state(new_state: Tensor) -> None:
-    """Put the default generator back to a position from `get_rng_state`."""
-    default_generator.set_state(new_state)
-
-
-@contextmanager
-def fork_rng(
-    devices: Any = None,
-    enabled: bool = True,
-    _caller: str = "fork_rng",
-    _devices_kw: str = "devices",
-    device_type: str = "cpu",
-) -> Iterator[None]:
-    """Put the default generator back to its position at the end of a ``with`` block, whatever is drawn within.
-
-    >>> import pullback
-    >>> with pullback.random.fork_rng():
-    ...     a = pullback.rand(2)
-    >>> bool((pullback.rand(2) == a).all())
-    True
-    """
-    if not enabled:
-        yield
-        return
-    before = get_rng_state()
-    try:
-        try:
-            yield
-        finally:
-            set_rng_state(before)
-    except BaseException:  # an interrupt may have come as it was put back
-        set_rng_state(before)
-        raise
-
 
 # The one place where random numbers are drawn -------------------------------------------------------------------------
 
@@ -194,8 +39,10 @@ def drawn(
     parameters: Sequence[Tensor] = (),
     generator: Generator | None = None,
     levels: Sequence[Any] | None = None,
+    reads: bool = True,
 ) -> Tensor:
-    """A tensor of random numbers: ``sample(stream, shape, *arrays)`` with the arrays of `parameters`.
+    """A tensor of random numbers: ``sample(stream, shape, *arrays)`` with the arrays of `parameters`, if it `reads`
+    them. It lies on the device of the generator.
 
     It belongs to the innermost of the `levels` (by default, of the open ones) that needs different numbers for each
     element of its batch. RuntimeError inside a `vmap` whose ``randomness`` is "error".
@@ -212,10 +59,11 @@ def drawn(
         _check_randomness(level, any(level.varies(p) for p in parameters))
         if level.randomness == "different":
             whole = [level.lower(p) for p in parameters]
-            return level.lift(drawn(sample, (level.size, *shape), whole, generator, levels[:depth]))
+            return level.lift(drawn(sample, (level.size, *shape), whole, generator, levels[:depth], reads))
         parameters = [level.value(p) for p in parameters]
-    stream = (default_generator if generator is None else generator)._stream
-    return wrap(np.asarray(sample(stream, shape, *(p._data for p in parameters))))
+    found = default_generator if generator is None else generator
+    made = np.asarray(sample(found._stream, shape, *(to_host(p._data) for p in parameters if reads)))
+    return wrap(to_gpu(made, found.device.index, blocking=False) if found.device.type == "cuda" else made)
 
 
 def _check_randomness(level: Vmap, varies: bool) -> None:
@@ -261,7 +109,7 @@ def standard_normal(
             return stream.standard_normal(shape, np.float32).astype(dtype)
         return stream.standard_normal(shape, dtype)
 
-    return drawn(sample, shape, parameters, generator)
+    return drawn(sample, shape, parameters, generator, reads=check is not None)
 
 
 def exponential(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any = None) -> Tensor:
@@ -404,7 +252,7 @@ def _like(name: str, input: Any, dtype: Any, draw: Callable[..., Tensor], kinds:
     order = order_of(memory_format, input)
     if isinstance(order, tuple):
         return wrap(laid_out(made._data, order))
-    laid = np.empty_like(data, found, order)
+    laid = np.empty_like(made._data, found, order, shape=data.shape) if order != "K" else np.empty_like(data, found, order)
     laid[...] = made._data
     return wrap(laid)
 
@@ -438,43 +286,3 @@ def randint_like(
         return integers(*integer_range("randint_like", low, high, dtype), shape, dtype, generator)
 
     return _like("randint_like", input, dtype, draw, "biufVc", memory_format)
-
-
-for _function in (manual_seed, seed, initial_seed, get_rng_state, set_rng_state):
-    alias(_function.__name__, _function)
-
-
-def position() -> Any:
-    """The place of the default generator in its stream, to compare and for `go_to`: every draw changes it."""
-    stream = default_generator._started
-    return default_generator._seed, None if stream is None else stream.bit_generator.state
-
-
-def go_to(place: Any) -> None:
-    """Put the default generator to a `position`."""
-    if place != position():
-        default_generator.manual_seed(place[0])
-        if place[1] is not None:
-            default_generator._stream.bit_generator.state = place[1]
-
-
-@contextmanager
-def same_random_numbers(state: Any) -> Iterator[None]:
-    """Draw from the default generator as in this state of it, and then put it back; None: leave it as it is."""
-    if state is None:
-        yield
-        return
-    before = default_generator.get_state()
-    try:
-        try:
-            default_generator.set_state(state)
-            yield
-        finally:
-            default_generator.set_state(before)
-    except BaseException:  # an interrupt may have come as it was put back
-        default_generator.set_state(before)
-        raise
-
-
-errors.doors(globals(), "Generator fork_rng")
-errors.doors(Generator, "manual_seed set_state")

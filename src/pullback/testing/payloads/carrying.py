@@ -28,7 +28,7 @@ from ...func.vectorize import vmap
 from ...interpreters.payload import Payload, name_of
 from ...ops import TABLE
 from ...ops.make.from_data import checked
-from ...ops.make.random import manual_seed
+from ...ops.make.generators import manual_seed
 from ...ops.shape.joining import cat
 from ...table.op import Op
 from ...table.samples import DType, Sample
