@@ -114,6 +114,9 @@ from .tensor.dtypes import (
     uint32,
     uint64,
 )
+from .errors import OutOfMemoryError
+from .tensor import gpu as _gpu
+from .tensor.gpu import AcceleratorError
 from .tensor.memory import Size
 from .tensor.printing import printoptions, set_printoptions
 from .tensor.tensor import Tensor
@@ -128,6 +131,8 @@ newaxis = None
 # NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own frames
 # are silenced: the user's own NumPy code still warns.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
+
+_gpu.Held.by_graph = lambda value: _importlib.import_module("pullback.inspect.footprint").held_by(value)
 
 globals().update(_NAMES[""])
 

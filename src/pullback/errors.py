@@ -204,7 +204,9 @@ def _kept_axis(shapes: list[tuple[int, ...]]) -> str:
 
 
 def of_size(name: str, error: Exception) -> Exception:
-    """The error for a size that no memory holds, for the one that NumPy raises; another error itself."""
+    """The error for a size that no memory holds, for the one that NumPy or a device raises; another error itself."""
+    if (elsewhere := Elsewhere.error(name, error, ())) is not None:
+        return elsewhere
     if isinstance(error, MemoryError):
         return error if isinstance(error, OutOfMemoryError) else _of_another_type(name, error, str(error), "")
     if any(words in str(error) for words in ("array is too big", "Maximum allowed dimension")):
@@ -221,6 +223,8 @@ class NotConverted(TypeError):  # noqa: N818 - what happened
 
 class OutOfMemoryError(RuntimeError, MemoryError):
     """Raised for a result that does not fit into memory: torch's and Python's error in one."""
+
+    __module__ = "pullback"  # where it is public
 
 
 _OURS = os.path.dirname(__file__) + os.sep
@@ -307,7 +311,8 @@ def door(function: F, name: str = "", method: bool = False) -> F:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            rename(name, error, (*args[method:], *kwargs.values()), keep=True)
+            first = method and not isinstance(error, MemoryError)  # whose message looks at the graph of `self`
+            rename(name, error, (*args[first:], *kwargs.values()), keep=True)
             raise
 
     return cast(F, called(call, name))

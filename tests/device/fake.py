@@ -98,9 +98,9 @@ def sent(value: Any) -> Any:
     return DeviceArray(value) if isinstance(value, np.ndarray) else value
 
 
-def device(value: Any) -> Any:
-    """The arrays among results, on the device; results without axes, too."""
-    return each(lambda a: DeviceArray(np.asarray(a)) if isinstance(a, (np.ndarray, np.generic)) else a, value)
+def device(value: Any, index: int | None = None) -> Any:
+    """The arrays among results, on a device, by default the current one; results without axes, too."""
+    return each(lambda a: DeviceArray(np.asarray(a), index) if isinstance(a, (np.ndarray, np.generic)) else a, value)
 
 
 def opened(value: Any) -> Any:
@@ -207,12 +207,12 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             raise AttributeError(f"an array of the device has no attribute {name!r}")
         found = getattr(self.inner, name)
         if not callable(found):
-            return device(found) if isinstance(found, (np.ndarray, np.generic)) else found
+            return device(found, self.device.id) if isinstance(found, (np.ndarray, np.generic)) else found
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if waits_for(name, (self, *args), kwargs):
                 DeviceArray.waits["shape"] += 1
-            return device(found(*each(host, args), **each(host, kwargs)))
+            return device(found(*each(host, args), **each(host, kwargs)), self.device.id)
 
         return call
 
@@ -246,7 +246,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Any:
         if any(isinstance(p, DeviceArray) and p.inner.dtype == bool for p in _parts(index)):
             DeviceArray.waits["shape"] += 1
-        return device(self.inner[opened(index)])
+        return device(self.inner[opened(index)], self.device.id)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if any(isinstance(p, (DeviceArray, np.ndarray, list)) for p in _parts(index)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -158,6 +158,11 @@ class MemoryHook:
 
 class Pool:
     """The memory pool of the current device."""
+
+    fractions: ClassVar[dict[int, float]] = {}
+
+    def set_limit(self, size: int | None = None, fraction: float | None = None) -> None:
+        Pool.fractions[MACHINE.current] = fraction or 1.0
 
     def used_bytes(self) -> int:
         return MACHINE.used[MACHINE.current]

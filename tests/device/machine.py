@@ -102,20 +102,18 @@ class Where:
         return self.id
 
 
-PINNED: weakref.WeakSet[Any] = weakref.WeakSet()
-
-
-class PinnedMemory(np.ndarray):  # type: ignore[type-arg]
-    """Memory of the host that the device copies from by itself."""
+PINNED: dict[int, weakref.ref[Any]] = {}
+"""The buffers that the device copies from by itself, by their addresses."""
 
 
 def alloc_pinned_memory(size: int) -> Any:
     """cupy.cuda.alloc_pinned_memory: a buffer."""
-    memory = np.zeros(size, np.uint8).view(PinnedMemory)
-    PINNED.add(memory)
+    memory = np.zeros(size, np.uint8)
+    PINNED[memory.ctypes.data] = weakref.ref(memory)
     return memory
 
 
 def lies_in_pinned(address: int) -> bool:
     """Whether an address lies in memory that `alloc_pinned_memory` gave."""
-    return any(m.ctypes.data <= address < m.ctypes.data + max(m.nbytes, 1) for m in PINNED)
+    alive = [(start, memory) for start, ref in PINNED.items() if (memory := ref()) is not None]
+    return any(start <= address < start + memory.nbytes for start, memory in alive)

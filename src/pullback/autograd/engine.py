@@ -85,6 +85,8 @@ def execute(
             modes.needed, modes.running_pass = needed, running
             arrived = running.run([g for _, g in roots])
             if accumulate:
+                if arrived and type(next(iter(arrived.values()))) is not np.ndarray:
+                    _all_or_none(arrived, taped)
                 for leaf in list(arrived):
                     leaf.arrive(*_taken(arrived, leaf), taped)
             for callback in running.callbacks:
@@ -95,6 +97,22 @@ def execute(
         modes.grad_enabled, modes.needed, modes.running_pass, modes.running = before
         raise
     return arrived
+
+
+def _all_or_none(arrived: dict[Any, Any], taped: bool) -> None:
+    """Give leaves on a device their gradients; or none, if the memory for one is missing.
+
+    Those that have a gradient already come last: nothing is allocated for them.
+    """
+    leaves = sorted(arrived, key=lambda leaf: leaf.variable._grad is not None)
+    before = [(leaf.variable, leaf.variable._grad) for leaf in leaves]
+    try:
+        for leaf in leaves:
+            leaf.arrive(*_taken(arrived, leaf), taped)
+    except MemoryError:
+        for variable, grad in before:
+            variable._grad = grad
+        raise
 
 
 def _taken(arrived: dict[Any, Any], leaf: AccumulateGrad) -> tuple[bool, Any]:

@@ -24,8 +24,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import errors
+from ..tensor.gpu import gpu_of
 from ..tensor.memory import INFERENCE, check_fit
 from ..tensor.modes import thread
+from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
 from ..tensor.views import refuse_inference
 from .hooks import Hooks, RemovableHandle, fire_accumulated, fire_around, fire_of_leaf
@@ -236,7 +238,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
                 t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
             _add_sparse(t, held, g, unshared)
-        elif held is not None and isinstance(data := held._data, np.ndarray) and data.flags.writeable:
+        elif held is not None and _takes_sums(data := held._data):
             if held._version_of is INFERENCE:
                 refuse_inference(held)
             try:
@@ -253,10 +255,16 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
             t._grad = wrap(_laid_out(t._data, g, unshared) if held is None else np.add(_dense(held), g))
 
 
+def _takes_sums(data: Any) -> bool:
+    """Whether gradients are added to an array in place: to one of NumPy that is not read-only, and to one of a GPU."""
+    return data.flags.writeable if isinstance(data, np.ndarray) else is_foreign(data)
+
+
 def _laid_out(like: Any, g: Any, unshared: bool) -> Any:
     """`g` in separate memory with the layout of the payload `like`; `g` itself, if it is so already."""
     if not isinstance(like, np.ndarray) or not isinstance(g, np.ndarray):
-        return np.copy(g)
+        own = unshared and gpu_of(g) is not None and g.base is None and g.strides == like.strides
+        return g if own else np.copy(g)
     if unshared and g.base is None and g.flags.writeable and g.strides == like.strides:
         return g
     own = np.empty_like(like, g.dtype)

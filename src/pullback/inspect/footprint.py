@@ -12,7 +12,7 @@ import html
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,10 @@ from ..autograd.saved import Packed
 from ..diagnose.places import at, named_tensors, place_of_node
 from ..errors import describe, message
 from ..ops.sparse.coo import SparseArray
+from ..tensor.gpu import gpu_of
 from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.printing import count_of_bytes as size
+from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Tensor, need_tensor
 
 
@@ -32,13 +34,14 @@ class Storage:
     """A piece of memory that nodes of the graph hold.
 
     holders: the numbers of the nodes. kept: another holder: "a leaf", a variable's name, or "". shapes: the shapes of
-    the tensors in it.
+    the tensors in it. device: where it lies.
     """
 
     nbytes: int
     holders: tuple[int, ...]
     kept: str
     shapes: tuple[str, ...]
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -86,9 +89,16 @@ class GraphMemory:
 
     def by_shape(self) -> list[Row]:
         """A row for each shape and dtype."""
+        return self._pieces(lambda s: " and ".join(s.shapes))
+
+    def by_device(self) -> list[Row]:
+        """A row for each device."""
+        return self._pieces(lambda s: s.device)
+
+    def _pieces(self, key: Callable[[Storage], str]) -> list[Row]:
         rows: dict[str, list[Storage]] = {}
         for s in self.storages:
-            rows.setdefault(" and ".join(s.shapes), []).append(s)
+            rows.setdefault(key(s), []).append(s)
         found = [
             Row(k, len(v), sum(s.nbytes for s in v), sum(s.nbytes for s in v if not s.kept)) for k, v in rows.items()
         ]
@@ -124,6 +134,8 @@ class GraphMemory:
             f"{counted} hold {size(self.total)} in {len(self.storages)} pieces of memory, "
             f"and are about {size(self.overhead)} themselves."
         ]
+        if any(s.device != "cpu" for s in self.storages):
+            lines.append("; ".join(f"{size(row.holds)} on {row.label}" for row in self.by_device()) + ".")
         if self.kept:
             lines.append(f"{size(self.kept)} of it is kept by leaves and variables anyway.")
         free = self.total - self.kept
@@ -162,7 +174,7 @@ class GraphMemory:
     __repr__ = __str__
 
     def bars(self, by: str = "node", width: int = 40) -> str:
-        """A bar chart for a terminal. by: "node", "line" or "shape". Full blocks: would be free; light: held."""
+        """A bar chart for a terminal. by: "node", "line", "shape" or "device". Full blocks: would be free; light: held."""
         rows = self._chosen(by)[:_ROWS]
         most = max((row.holds for row in rows), default=1) or 1
         text = []
@@ -211,9 +223,9 @@ class GraphMemory:
         return f"<p>{html.escape(self._summary()[0])}</p>{self.svg()}"
 
     def _chosen(self, by: str) -> list[Row]:
-        rows = {"node": self.by_node, "line": self.by_line, "shape": self.by_shape}
+        rows = {"node": self.by_node, "line": self.by_line, "shape": self.by_shape, "device": self.by_device}
         if by not in rows:
-            raise ValueError(message("memory chart", expected="by 'node', 'line' or 'shape'", found=repr(by)))
+            raise ValueError(message("memory chart", expected="by 'node', 'line', 'shape' or 'device'", found=repr(by)))
         return rows[by]()
 
 
@@ -258,26 +270,26 @@ def memory(loss: Tensor) -> GraphMemory:
             )
         )
     nodes = sorted(reachable([edge[0]]), key=lambda node: node._order)
-    held: dict[int, tuple[Any, list[int], dict[str, None]]] = {}
+    held: dict[int, tuple[_Piece, list[int], dict[str, None]]] = {}
     freed, packed, overhead = False, 0, 0
     for i, node in enumerate(nodes):
         overhead += sys.getsizeof(node) + sys.getsizeof(node._edges)
         for value in _kept_by(node):
             if value is FREED:
                 freed = True
-            elif isinstance(value, Packed) and not isinstance(value._held, (Tensor, np.ndarray)):
+            elif isinstance(value, Packed) and not _is_tensor(value._held):
                 packed += 1
             else:
                 data = _payload(value._held if isinstance(value, Packed) else value)
-                root = _root(data)
-                _, holders, shapes = held.setdefault(id(root), (root, [], {}))
+                piece = _piece(data)
+                _, holders, shapes = held.setdefault(id(piece.owner), (piece, [], {}))
                 if not holders or holders[-1] != i:
                     holders.append(i)
                 shapes[f"{data.dtype}{list(data.shape)}"] = None
     kept = _kept_anyway(nodes)
     storages = [
-        Storage(int(root.nbytes), tuple(holders), kept.get(number, ""), tuple(shapes))
-        for number, (root, holders, shapes) in held.items()
+        Storage(piece.nbytes, tuple(holders), kept.get(number, ""), tuple(shapes), piece.device)
+        for number, (piece, holders, shapes) in held.items()
     ]
     names = tuple((node.name(), _line(node)) for node in nodes)
     return GraphMemory(names, tuple(sorted(storages, key=lambda s: -s.nbytes)), overhead, freed, packed)
@@ -292,13 +304,28 @@ def _payload(value: Any) -> Any:
     return value._data if isinstance(value, Tensor) else value
 
 
-def _root(data: Any) -> Any:
-    """The array that owns the memory behind `data`; for a sparse tensor, behind its values."""
+def _is_tensor(value: Any) -> bool:
+    return isinstance(value, (Tensor, np.ndarray)) or is_foreign(value)
+
+
+class _Piece(NamedTuple):
+    """A piece of memory: what owns it, its bytes, and where it lies."""
+
+    owner: Any
+    nbytes: int
+    device: str
+
+
+def _piece(data: Any) -> _Piece:
+    """The memory behind `data`; for a sparse tensor, behind its values."""
     if isinstance(data, SparseArray):
-        return _root(_payload(data.values))
+        return _piece(_payload(data.values))
+    if (index := gpu_of(data)) is not None:
+        whole = data if data.base is None else data.base
+        return _Piece(data.data.mem, int(whole.nbytes), f"cuda:{index}")
     while isinstance(data, np.ndarray) and isinstance(data.base, np.ndarray):
         data = data.base
-    return data
+    return _Piece(data, int(data.nbytes), "cpu")
 
 
 _OWN = {"_edges", "_hooks", "_metadata", "_order", "__weakref__", "__dict__", "plan", "_variable", "_data"}
@@ -315,7 +342,7 @@ def _kept_by(node: Any) -> Iterator[Any]:
             yield value
         else:
             for leaf in leaves(value) if isinstance(value, CONTAINERS) else (value,):
-                if isinstance(leaf, (Tensor, np.ndarray, Packed)):
+                if isinstance(leaf, Packed) or _is_tensor(leaf):
                     yield leaf
 
 
@@ -326,11 +353,20 @@ def _slots(cls: type) -> Sequence[str]:
 
 def _kept_anyway(nodes: Sequence[Any]) -> dict[int, str]:
     """The other holders of memory, by the id of each array: the caller's variable, or "a leaf"."""
-    kept = {id(_root(t._data)): f"`{name}`" for name, t in reversed(list(named_tensors()))}
+    kept = {id(_piece(t._data).owner): f"`{name}`" for name, t in reversed(list(named_tensors()))}
     for node in nodes:
         if isinstance(node, AccumulateGrad):
-            kept[id(_root(node.variable._data))] = "a leaf"
+            kept[id(_piece(node.variable._data).owner)] = "a leaf"
     return kept
+
+
+def held_by(value: Any) -> str:
+    """What the graph of a value holds, in a sentence or two; "" for a value without a graph."""
+    if not isinstance(value, Tensor) or not value._requires_grad or value._edge is None:
+        return ""
+    found = memory(value)
+    most = ", ".join(f"{row.label} ({row.count}) {size(row.holds)}" for row in found.by_node()[:3])
+    return " ".join([*found._summary()[:2], f"Most of it: {most}." if most else ""]).strip()
 
 
 errors.doors(globals(), "memory")

@@ -171,6 +171,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         if isinstance(r, tuple):
             return _apply_tuple(op, mask, args, kwargs, r)
         r = in_order(writable(r)) if op.contiguous else writable(r)
+        if type(r) is not _ndarray:
+            _on_one_device(op, payloads)
     elif op.contiguous and not r.flags.c_contiguous:
         r = in_order(r)
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
@@ -180,6 +182,12 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         args = op.padded(args, kwargs) if kwargs else args + op.tails[len(args)]
     out = record(op, mask, args, r) if recorded else wrap(r)
     return as_view(out, op, args) if op.view else out
+
+
+def _on_one_device(op: Op, payloads: list[Any]) -> None:
+    """Refuse arrays of the host beside those of a device, which takes positions from there."""
+    if any(type(p) is _ndarray and p.ndim for p in payloads) and any(map(is_foreign, payloads)):
+        raise errors.translate(op.name, payloads, TypeError())
 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import errors
+from .printing import count_of_bytes as _bytes
 from .protocol import checks_due, is_foreign
 
 
@@ -201,16 +202,12 @@ def _out_of_memory(name: str, error: Exception, cupy: Any, values: list[Any]) ->
     pool = cupy.get_default_memory_pool()
     lines.append(f"arrays hold {_bytes(pool.used_bytes())}, and {_bytes(pool.free_bytes())} are kept for new ones.")
     text = " ".join(lines)
-    for value in values:
+    for value in [a for v in values for a in (v if isinstance(v, (list, tuple)) else [v])]:
         if Held.by_graph is not None and (held := Held.by_graph(value)):
             text += f"\n  The graph of the arguments: {held}"
             break
     do = "use smaller batches, pullback.utils.checkpoint, or no_grad() where no gradient is wanted"
     return errors.final(errors.OutOfMemoryError(f"{text}\n  What to do: {do}."))
-
-
-def _bytes(n: int) -> str:
-    return f"{n} bytes" if n < 1024 else f"{n / 1024:.2f} KiB" if n < 1 << 20 else f"{n / (1 << 20):.2f} MiB"
 
 
 def _failed(name: str, error: Any) -> Exception:

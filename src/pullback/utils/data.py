@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +22,7 @@ from ..ops.make.from_data import as_tensor
 from ..ops.make.generators import Generator
 from ..ops.make.random import randperm
 from ..ops.shape.joining import stack
+from ..tensor.gpu import gpu_is_there
 from ..tensor.tensor import Tensor
 from .samplers import (
     BatchSampler,
@@ -257,7 +259,8 @@ class DataLoader(Generic[T]):
     the last may have fewer unless `drop_last`; None for items one by one. shuffle: in a new order each time. sampler:
     an iterable of indices, instead of `shuffle`; batch_sampler: one of lists of them, instead of all these. collate_fn:
     makes a batch of a list of items, by default `default_collate`. generator: draws the order; by default the library's
-    own. num_workers has to be 0: ValueError for more; `pin_memory` changes nothing.
+    own. num_workers has to be 0: ValueError for more. pin_memory: the tensors of a batch lie in memory that a GPU
+    copies from beside the host's work; without a GPU a warning, as in torch.
 
     >>> import pullback
     >>> data = TensorDataset(pullback.arange(5))
@@ -311,6 +314,17 @@ class DataLoader(Generic[T]):
         self.collate_fn = collate_fn or (default_convert if self.batch_sampler is None else default_collate)
 
     def __iter__(self) -> Iterator[Any]:
+        if not self.pin_memory:
+            return self._batches()
+        if gpu_is_there():
+            return map(_pinned, self._batches())
+        warnings.warn(
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
+            stacklevel=errors.callers_level(),
+        )
+        return self._batches()
+
+    def _batches(self) -> Iterator[Any]:
         if isinstance(self.dataset, IterableDataset):
             items: Any = self.dataset
             if self.batch_size is not None:  # it groups items as well as indices
@@ -327,6 +341,18 @@ class DataLoader(Generic[T]):
             return size if self.batch_size is None else batches_of(size, self.batch_size, self.drop_last)
         counted: Any = self.sampler if self.batch_sampler is None else self.batch_sampler
         return len(counted)
+
+
+def _pinned(batch: Any) -> Any:
+    """A batch with its tensors in pinned memory, also those in tuples, lists and dicts; an object may do it itself."""
+    if hasattr(batch, "pin_memory"):
+        return batch.pin_memory()
+    if isinstance(batch, Mapping):
+        return {key: _pinned(value) for key, value in batch.items()}
+    if isinstance(batch, (tuple, list)):
+        parts = map(_pinned, batch)
+        return type(batch)(*parts) if hasattr(batch, "_fields") else type(batch)(parts)
+    return batch
 
 
 def get_worker_info() -> None:

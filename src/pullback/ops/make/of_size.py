@@ -71,10 +71,12 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
             named["generator"] = generator_for(like, named.get("generator"))
         try:
             made = make(*args, **named)
-        except (MemoryError, ValueError) as error:
-            raise errors.of_size(name, error) from None
-        if out is None:
-            return finish(made, device, requires_grad, layout, pin_memory)
+            if out is None:
+                return finish(made, device, requires_grad, layout, pin_memory)
+        except (MemoryError, ValueError, RuntimeError) as error:
+            if (found := errors.of_size(name, error)) is error:
+                raise
+            raise found from None
         if name in _IN_ORDER and made.size == out._data.size:
             made = made.reshape(out._data.shape)
         return write_out(name, out, finish(made, device, requires_grad, layout, pin_memory))
