@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import errors
+from .tensor.gpu import to_host
 from .tensor.tensor import Tensor, wrap
 
 _NAMES = {
@@ -82,7 +83,8 @@ class Writer:
 def _checked(name: Any, t: Any) -> np.ndarray[Any, Any]:
     """The array of a tensor, which is refused if the format cannot hold it."""
     found = f"{name!r}: {errors.describe(t)}"
-    if not isinstance(name, str) or not isinstance(t, Tensor) or not isinstance(t._data, np.ndarray):
+    held = to_host(t._data) if isinstance(t, Tensor) else None
+    if not isinstance(name, str) or not isinstance(held, np.ndarray):
         raise TypeError(
             errors.message(
                 _WHERE,
@@ -91,12 +93,12 @@ def _checked(name: Any, t: Any) -> np.ndarray[Any, Any]:
                 do="give the file another ending: any other keeps every structure",
             )
         )
-    if t._data.dtype not in _NAME_OF or name == "__metadata__":
+    if held.dtype not in _NAME_OF or name == "__metadata__":
         dtypes = ", ".join(str(d) for d in _NAME_OF)
         raise TypeError(
             errors.message(_WHERE, expected=f"a dtype among {dtypes}, and a name but __metadata__", found=found)
         )
-    return t._data
+    return held
 
 
 def read(file: Any, path: str, size: int) -> dict[str, Tensor]:

@@ -15,11 +15,12 @@ import struct
 import zipfile
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from . import errors
+from ._locations import Locations
 from ._safetensors import ForeignError
 from .nn import Parameter
 from .ops.sparse.compressed import sparse_compressed_tensor
@@ -62,15 +63,15 @@ def pickle_of(members: list[str]) -> str | None:
     return next((m for m in members if m.rpartition("/")[2] == "data.pkl"), None)
 
 
-def read(archive: zipfile.ZipFile, member: str, name: str, on_cpu: bool) -> Any:
+def read(archive: zipfile.ZipFile, member: str, name: str, places: Locations) -> Any:
     """The object in an archive whose members were found to be no longer than the file.
 
-    name: the file's, in errors. on_cpu: whether tensors of devices may be put on the CPU. ForeignError for what is
+    name: the file's, in errors. places: where its tensors go. ForeignError for what is
     refused; any other error means that the file is damaged.
     """
     folder, members = member.removesuffix("data.pkl"), set(archive.namelist())
     swapped = f"{folder}byteorder" in members and archive.read(f"{folder}byteorder") == b"big"
-    return _Machine(lambda key: archive.read(f"{folder}data/{key}"), name, on_cpu, swapped).run(archive.read(member))
+    return _Machine(lambda key: archive.read(f"{folder}data/{key}"), name, places, swapped).run(archive.read(member))
 
 
 _OLDER = 0x1950A86A20F9469CFC6C  # the first pickle of a file of the older form
@@ -82,26 +83,26 @@ def is_older(head: bytes) -> bool:
     return head[:1] == b"\x80" and _OLDER.to_bytes(10, "little") in head
 
 
-def read_older(file: Any, name: str, length: int, on_cpu: bool) -> Any:
+def read_older(file: Any, name: str, length: int, places: Locations) -> Any:
     """The object in a file of the older form, `length` bytes from where it stands; the rest as for `read`.
 
     The object is read twice. The first time says which storages there are: their bytes come after it.
     """
     part = _Part(file, length)
-    _, version, _ = [_Machine(_no_storage, name, on_cpu).run(part) for _ in range(3)]
+    _, version, _ = [_Machine(_no_storage, name, places).run(part) for _ in range(3)]
     if version != _OLDER_VERSION:
         raise ValueError(f"its format is of version {version!r}")
-    start, survey = file.tell(), _Survey(_no_storage, name, on_cpu)
+    start, survey = file.tell(), _Survey(_no_storage, name, places)
     survey.run(part)
     storages = {}
-    for key in _of_type(_Machine(_no_storage, name, on_cpu).run(part), list):
+    for key in _of_type(_Machine(_no_storage, name, places).run(part), list):
         size, (count,) = survey.sizes[_of_type(key, str)], struct.unpack("<q", part.read(8))
         if not 0 <= count * size <= part.left():
             raise ValueError(f"storage {key!r} of {count} elements, where {part.left()} bytes are left")
         storages[key] = part.read(count * size)
     end = file.tell()
     file.seek(start)
-    found = _Machine(storages.__getitem__, name, on_cpu).run(part)
+    found = _Machine(storages.__getitem__, name, places).run(part)
     file.seek(end)
     return found
 
@@ -127,14 +128,21 @@ class _Part:
         return bytes(self._file.readline(self.left()))
 
 
+class _Storage(NamedTuple):
+    """The elements of a storage, and the device that it lay on."""
+
+    elements: Array
+    place: str
+
+
 class _Machine:
     """Runs the operations of a pickle on a stack.
 
     stored: the bytes of a storage, by its key. swapped: whether these are those of a machine of the other byte order.
     """
 
-    def __init__(self, stored: Callable[[str], bytes], name: str, on_cpu: bool, swapped: bool = False) -> None:
-        self._stored, self._name, self._on_cpu, self._swapped = stored, name, on_cpu, swapped
+    def __init__(self, stored: Callable[[str], bytes], name: str, places: Locations, swapped: bool = False) -> None:
+        self._stored, self._name, self._places, self._swapped = stored, name, places, swapped
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
         self._storages: dict[tuple[str, np.dtype[Any]], Array] = {}
@@ -157,7 +165,7 @@ class _Machine:
         for opcode, argument, _ in pickletools.genops(data):
             if opcode.name == "STOP":
                 (found,) = self._stack
-                if isinstance(found, (_Named, np.ndarray)):
+                if isinstance(found, (_Named, _Storage)):
                     raise self.refuse("a bare storage or class")
                 return found
             if opcode.name in _VALUES:
@@ -281,16 +289,9 @@ class _Machine:
             raise self.refuse(f"a persistent object {kind!r}")
         if any(part is not None for part in view):
             raise self.refuse("a storage that is a part of another one, as torch 0.1 wrote it")
-        if not self._on_cpu and place != "cpu":
-            raise ForeignError(
-                errors.message(
-                    f"load(): {self._name}: Attempting to deserialize object on device {place!r}",
-                    expected="tensors of the CPU",
-                    do="write load(f, map_location='cpu')",
-                )
-            )
         name = "uint8" if path == "torch.storage.UntypedStorage" else _STORAGES[path.removeprefix("torch.")]
-        return self._elements(_of_type(key, str), dtypes.NAMES[name].numpy, count)
+        elements = self._elements(_of_type(key, str), dtypes.NAMES[name].numpy, count)
+        return elements if elements is None else _Storage(elements, _of_type(place, str))
 
     def _elements(self, key: str, dtype: np.dtype[Any], count: Any) -> Any:
         if (key, dtype) not in self._storages:
@@ -308,8 +309,9 @@ class _Machine:
         for n in (start, *_of_type(size, tuple), *_of_type(strides, tuple)):
             if _of_type(n, int) < 0:
                 raise ValueError(f"a tensor of size {size} and strides {strides} at {start}")
-        if not isinstance(storage, np.ndarray):
+        if not isinstance(storage, _Storage):
             raise ValueError("a tensor without a storage")
+        storage, place = storage
         last = start + sum((n - 1) * s for n, s in zip(size, strides, strict=True))
         if all(size) and last >= storage.size:
             raise ValueError(f"a tensor of size {size} and strides {strides} at {start}, of {storage.size} elements")
@@ -323,13 +325,14 @@ class _Machine:
                 raise self.refuse(f"a tensor with {bit!r}")
             if on:
                 array = np.conj(array) if bit == "conj" else np.negative(array)
-        return wrap(array).requires_grad_(_of_type(requires_grad, bool))
+        return wrap(self._places.placed(array, place)).requires_grad_(_of_type(requires_grad, bool))
 
     def _typed(
         self, storage: Any, start: Any, size: Any, strides: Any, grad: Any, hooks: Any, d: Any, b: Any = None
     ) -> Any:
         """A tensor on a storage of bytes."""
-        return self._tensor(storage.view(_of_type(d, dtypes.dtype).numpy), start, size, strides, grad, hooks, b)
+        viewed = _Storage(storage.elements.view(_of_type(d, dtypes.dtype).numpy), storage.place)
+        return self._tensor(viewed, start, size, strides, grad, hooks, b)
 
     def _parameter(self, data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Parameter:
         if hooks:
@@ -387,8 +390,8 @@ class _Machine:
 class _Survey(_Machine):
     """Runs a pickle for the sizes of the elements of its storages, by their keys, and makes no tensors."""
 
-    def __init__(self, stored: Callable[[str], bytes], name: str, on_cpu: bool) -> None:
-        super().__init__(stored, name, on_cpu)
+    def __init__(self, stored: Callable[[str], bytes], name: str, places: Locations) -> None:
+        super().__init__(stored, name, places)
         self.sizes: dict[str, int] = {}
 
     def _elements(self, key: str, dtype: np.dtype[Any], count: Any) -> None:

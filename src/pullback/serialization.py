@@ -30,6 +30,7 @@ from typing import Any, BinaryIO, ClassVar
 import numpy as np
 
 from . import _safetensors, _torch_files, errors
+from ._locations import Locations
 from ._safetensors import ForeignError
 from .nn import Parameter
 from .ops.sparse.compressed import sparse_compressed_tensor
@@ -37,7 +38,9 @@ from .ops.sparse.coo import SparseTensor
 from .ops.sparse.namespace import sparse_coo_tensor
 from .ops.sparse.pattern import Compressed, sparse_csc, sparse_csr
 from .tensor import dtypes
+from .tensor.gpu import gpu_of, to_host
 from .tensor.memory import Size
+from .tensor.protocol import is_foreign
 from .tensor.tensor import Tensor, wrap
 
 __all__ = ["load", "save"]
@@ -114,8 +117,9 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 
     Args:
         f: a path, or a binary file that can be sought in.
-        map_location: None or the CPU, where all tensors lie; tensors that torch saved on a device are loaded for
-            "cpu" alone.
+        map_location: where the tensors go; None: to the device that each lay on. A device, for all of them; a dict
+            of devices, by the device that a tensor lay on (``{"cuda:1": "cuda:0"}``); or a function of a tensor in the
+            host's memory and of that device, which returns the tensor where it shall lie, or None.
         weights_only, mmap: accepted because torch has them; other objects are never loaded, and files are read, not
             mapped.
 
@@ -137,14 +141,15 @@ def load(f: File, map_location: Any = None, *, weights_only: bool = True, mmap: 
 
     See https://docs.pytorch.org/docs/stable/generated/torch.load.html.
     """
-    dtypes.check_device(map_location)
     if isinstance(f, (str, os.PathLike)):
         _refuse_zero_byte("load", f)
+        places = Locations(map_location, f"'{os.fspath(f)}'")
         with open(f, "rb") as file:
-            return _read(file, f"'{os.fspath(f)}'", map_location is not None)
+            return _read(file, f"'{os.fspath(f)}'", places)
+    places = Locations(map_location, "the file")
     if not all(hasattr(f, name) for name in ("read", "seek", "tell")):
         raise TypeError(errors.message("load()", expected="f to be a path or a binary file", found=type(f).__name__))
-    return _read(f, "the file", map_location is not None)
+    return _read(f, "the file", places)
 
 
 # Writing --------------------------------------------------------------------------------------------------------------
@@ -226,8 +231,10 @@ class _Writer:
             made = {"sparse" if len(parts) == 2 else pattern.layout.name: parts, "size": list(t.shape)}
             if len(parts) == 2:
                 made["coalesced"] = pattern.coalesced
-        elif isinstance(t._data, np.ndarray):
+        elif isinstance(t._data, np.ndarray) or gpu_of(t._data) is not None:
             made = {"parameter" if isinstance(t, Parameter) else "tensor": self._array(t._data, path)}
+            if t.device.type != "cpu":
+                made["device"] = str(t.device)
         else:
             raise TypeError(
                 errors.message(
@@ -243,7 +250,7 @@ class _Writer:
             )
         return {**made, "requires_grad": True} if t.requires_grad else made
 
-    def _array(self, array: np.ndarray[Any, Any], path: str) -> str:
+    def _array(self, array: Any, path: str) -> str:
         """The name of the member for an array: a new one, unless an array on the same memory has one."""
         if not dtypes.is_known(array.dtype):
             raise TypeError(
@@ -253,14 +260,15 @@ class _Writer:
             )
         where: Any = id(array)  # arrays without elements share no memory
         if array.size:
-            where = array.__array_interface__["data"][0], array.shape, array.strides, array.dtype
+            start = array.data.ptr if is_foreign(array) else array.__array_interface__["data"][0]
+            where = is_foreign(array), start, array.shape, array.strides, array.dtype
         if where not in self._names:
             base = name = ".".join(re.findall(r"[\w-]+", path)[1:]) or "tensor"
             count = 1
             while name in self._arrays:
                 count += 1
                 name = f"{base}~{count}"
-            self._names[where], self._arrays[name] = name, array
+            self._names[where], self._arrays[name] = name, to_host(array)
         return self._names[where]
 
 
@@ -296,7 +304,7 @@ def _named(error: OSError, f: Any) -> OSError:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def _read(file: Any, name: str, on_cpu: bool) -> Any:
+def _read(file: Any, name: str, places: Locations) -> Any:
     with _damage_reported(name):
         start = file.tell()
         head = file.read(32)
@@ -306,13 +314,14 @@ def _read(file: Any, name: str, on_cpu: bool) -> Any:
         raise TypeError(errors.message("load()", expected="a file opened in binary mode", found="one in text mode"))
     if head[:4] == b"PK\x03\x04":
         with _damage_reported(name):
-            return _read_zip(file, name, length, on_cpu)
+            return _read_zip(file, name, length, places)
     if _safetensors.is_one(head):
         with _damage_reported(name):
-            return _safetensors.read(file, name, length)
+            found = _safetensors.read(file, name, length)
+        return {key: wrap(places.placed(t._data, "cpu")) for key, t in found.items()}
     if _torch_files.is_older(head):
         with _damage_reported(name):
-            return _torch_files.read_older(file, name, length, on_cpu)
+            return _torch_files.read_older(file, name, length, places)
     raise RuntimeError(_not_ours(name, _kind_of(head)))
 
 
@@ -360,13 +369,13 @@ def _kind_of(head: bytes) -> tuple[str, str]:
     return f"a file that begins with {head[:8]!r}", ""
 
 
-def _read_zip(file: Any, name: str, length: int, on_cpu: bool) -> Any:
+def _read_zip(file: Any, name: str, length: int, places: Locations) -> Any:
     with zipfile.ZipFile(file) as archive:
         members = archive.namelist()
         if _TREE not in members:
             if (pickled := _torch_files.pickle_of(members)) is not None:
                 _refuse_bombs(archive, length)
-                return _torch_files.read(archive, pickled, name, on_cpu)
+                return _torch_files.read(archive, pickled, name, places)
             if members and all(member.endswith(".npy") for member in members):
                 do = "write {key: pullback.from_numpy(array) for key, array in numpy.load(path).items()}"
                 raise ForeignError(_not_ours(name, ("arrays that numpy.savez wrote", do)))
@@ -384,7 +393,7 @@ def _read_zip(file: Any, name: str, length: int, on_cpu: bool) -> Any:
                     do="read it with a newer pullback",
                 )
             )
-        return _Reader(archive).decoded(description["tree"])
+        return _Reader(archive, places).decoded(description["tree"])
 
 
 def _refuse_bombs(archive: zipfile.ZipFile, length: int) -> None:
@@ -419,8 +428,8 @@ def _lengths(value: Any) -> tuple[int, ...]:
 class _Reader:
     """Turns a tree back into the object; any error means that the file is damaged."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
-        self._archive = archive
+    def __init__(self, archive: zipfile.ZipFile, places: Locations) -> None:
+        self._archive, self._places = archive, places
         self._arrays: dict[str, np.ndarray[Any, Any]] = {}
 
     def decoded(self, tree: Any) -> Any:
@@ -463,10 +472,13 @@ class _Reader:
         return self._arrays[name]
 
     def _tensor(self, name: str, tree: Any) -> Tensor:
-        return wrap(self._array(name)).requires_grad_(_requires_grad(tree))
+        return self._placed(name, tree).requires_grad_(_requires_grad(tree))
 
     def _parameter(self, name: str, tree: Any) -> Parameter:
-        return Parameter(wrap(self._array(name)), _requires_grad(tree))
+        return Parameter(self._placed(name, tree), _requires_grad(tree))
+
+    def _placed(self, name: str, tree: Any) -> Tensor:
+        return wrap(self._places.placed(self._array(name), _of_type(tree.get("device", "cpu"), str, "a device")))
 
     def _sparse(self, names: Any, tree: Any) -> Tensor:
         indices, values = (self._array(name) for name in names)

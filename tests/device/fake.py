@@ -237,7 +237,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         owner = self.inner
         while isinstance(owner.base, np.ndarray):
             owner = owner.base
-        return SimpleNamespace(mem=owner, device_id=self.device.id)
+        return SimpleNamespace(mem=owner, ptr=self.inner.ctypes.data, device_id=self.device.id)
 
     @property
     def base(self) -> Any:

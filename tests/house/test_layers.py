@@ -41,6 +41,7 @@ LAYERS = [
         "nn",
         "random",
         "return_types",
+        "_locations",
         "_safetensors",
         "_torch_files",
         "special",

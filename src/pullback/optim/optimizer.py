@@ -344,8 +344,8 @@ class Optimizer:
     def load_state_dict(self, state_dict: Any) -> None:
         """Take over what `state_dict` returned for an optimiser with the same number of parameters per group.
 
-        State is matched to parameters by position, copied, and cast to the parameter's dtype (counts such as `step`
-        aside). Options missing from the dict keep their present values.
+        State is matched to parameters by position, copied, and cast to the parameter's dtype and device (counts such as
+        `step` aside). Options missing from the dict keep their present values.
 
         Raises `ValueError` if the number of groups, or of parameters in one, differs, or if the state of a parameter
         has not the entries and shapes that the rule needs; nothing has changed then.
@@ -441,7 +441,8 @@ class Optimizer:
             # `step` is a count: in a parameter's float16 it would stop at 2048. Real values in the state of a complex
             # parameter belong to its real and imaginary parts.
             cast = key != "step" and (param._data.dtype.kind != "c" or value._data.dtype.kind == "c")
-            return wrap(value._data.astype(param._data.dtype) if cast else value._data.copy())
+            copied = wrap(value._data.astype(param._data.dtype) if cast else value._data.copy())
+            return copied if key == "step" else copied.to(param.device)
         if isinstance(value, dict):
             return {k: self._loaded(v, param, k) for k, v in value.items()}
         if isinstance(value, list | tuple):
@@ -474,10 +475,22 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             self._stepped = self._stepped is not None or None
             return within(self, {"_stepping": True}, _between_hooks, step, self, args, kwargs)
         except Exception as error:
-            errors.rename(f"{type(self).__name__}.step", error, (*args, *kwargs.values()), keep=True)
+            name, apart = f"{type(self).__name__}.step", _apart(getattr(self, "state", {}))
+            if apart and (found := errors.Elsewhere.error(name, error, apart)) is not None:
+                raise found from None
+            errors.rename(name, error, (*args, *kwargs.values()), keep=True)
             raise
 
     return errors.called(run, run.__name__)
+
+
+def _apart(state: Mapping[Any, Any]) -> list[Tensor]:
+    """A parameter and a tensor of its state that lies on another device, if there are such."""
+    for p, kept in state.items():
+        for value in kept.values() if isinstance(kept, dict) and isinstance(p, Tensor) else ():
+            if isinstance(value, Tensor) and value.ndim and value.device != p.device:
+                return [p, value]
+    return []
 
 
 def _between_hooks(step: Callable[..., Any], self: Optimizer, args: Any, kwargs: Any) -> Any:

@@ -94,7 +94,7 @@ class saved_tensors_hooks(Setting):  # noqa: N801 - torch's name
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
     """Within it, the tensors that operations save are kept as copies in the host's memory.
 
-    pin_memory, device_type: without effect; in PyTorch they choose how the copy is made on a GPU.
+    pin_memory: of those of a GPU, in memory from which a GPU copies by itself. device_type: without effect.
 
     >>> import pullback
     >>> x = pullback.tensor([3.0], requires_grad=True)
@@ -106,7 +106,15 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801 - torch's name
     """
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
-        super().__init__(lambda t: t.clone(), lambda t: t)
+        def pack(t: Tensor) -> Any:
+            if t.device.type == "cpu":
+                return t.clone()
+            return t.device, t.cpu().pin_memory() if pin_memory else t.cpu()
+
+        def unpack(packed: Any) -> Tensor:
+            return packed if isinstance(packed, Tensor) else packed[1].to(packed[0], non_blocking=pin_memory)
+
+        super().__init__(pack, unpack)
 
 
 class _Kept:

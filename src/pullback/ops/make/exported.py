@@ -12,6 +12,7 @@ from ...tensor import dtypes
 from ...tensor.gpu import gpu_library
 from ...tensor.protocol import is_foreign, is_payload
 from ...tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from .conversion import placed
 
 _CUDA = 2  # DLPack's number for memory of a GPU
 
@@ -43,6 +44,9 @@ _SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's o
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of another library's tensor, by the DLPack protocol.
 
+    A tensor of a GPU comes in with its work so far: the current stream waits for it. device: where the result lies, by
+    default where `ext_tensor` does. copy: True for memory of its own; False refuses one with a ValueError.
+
     RuntimeError for an object without the protocol and for a dtype that NumPy does not read from it. See
     https://dmlc.github.io/dlpack.
 
@@ -57,13 +61,22 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         raise RuntimeError(
             errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
         )
-    if hasattr(ext_tensor, "__dlpack_device__") and ext_tensor.__dlpack_device__()[0] == _CUDA:
-        found = gpu_library().from_dlpack(ext_tensor)
-        return wrap(found.copy() if copy else found)
-    if _SAYS_COPY:
-        return wrap(dtypes.known(np.from_dlpack(ext_tensor, copy=copy)))
-    found = np.from_dlpack(ext_tensor)
-    return wrap(dtypes.known(np.array(found) if copy else np.asarray(_Writeable(found))))
+    if hasattr(ext_tensor, "__dlpack_device__") and (place := ext_tensor.__dlpack_device__())[0] == _CUDA:
+        library = gpu_library()
+        with library.cuda.Device(place[1]):
+            found = library.from_dlpack(ext_tensor)
+            made = wrap(found.copy() if copy else found)
+    elif _SAYS_COPY:
+        made = wrap(dtypes.known(np.from_dlpack(ext_tensor, copy=copy)))
+    else:
+        found = np.from_dlpack(ext_tensor)
+        made = wrap(dtypes.known(np.array(found) if copy else np.asarray(_Writeable(found))))
+    there = made if device is None else placed(made, device)
+    if copy is False and there is not made:
+        do = "leave copy=False out, or device"
+        found_at, wanted = str(made.device), f"a tensor of {dtypes.device(device)}, for copy=False"
+        raise ValueError(errors.message("from_dlpack()", expected=wanted, found=f"one of {found_at}", do=do))
+    return there
 
 
 @method("__dlpack__")
