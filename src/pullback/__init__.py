@@ -42,12 +42,14 @@ from .compat.typed import (
     ShortTensor,
 )
 from .compile import compile, get_num_threads, set_num_threads
+from .errors import OutOfMemoryError
 from .func import forward_ad as _forward_ad
 from .func import functional as _functional
 from .func import vmap
 from .ops.elementwise.close import is_tensor
 from .ops.make.conversion import channels_last, channels_last_3d, contiguous_format, memory_format, preserve_format
 from .ops.make.from_data import as_tensor, from_numpy, tensor
+from .ops.make.generators import Generator, default_generator, manual_seed
 from .ops.make.of_size import (
     arange,
     empty,
@@ -61,7 +63,6 @@ from .ops.make.of_size import (
     zeros,
     zeros_like,
 )
-from .ops.make.generators import Generator, default_generator, manual_seed
 from .ops.make.random import (
     rand,
     rand_like,
@@ -78,6 +79,7 @@ from .ops.sparse.pattern import layout, sparse_coo, sparse_csc, sparse_csr, stri
 from .table.entry import NAMES as _NAMES
 from .table.tensor_methods import enter_methods as _enter_methods
 from .tensor import copying as _copying
+from .tensor import gpu as _gpu
 from .tensor import overrides
 from .tensor.dtypes import (
     bfloat16,
@@ -114,8 +116,6 @@ from .tensor.dtypes import (
     uint32,
     uint64,
 )
-from .errors import OutOfMemoryError
-from .tensor import gpu as _gpu
 from .tensor.gpu import AcceleratorError
 from .tensor.memory import Size
 from .tensor.printing import printoptions, set_printoptions

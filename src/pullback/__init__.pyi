@@ -15,13 +15,16 @@ from .ops.elementwise.close import is_tensor as is_tensor
 from .ops.make.conversion import channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, memory_format as memory_format, preserve_format as preserve_format
 from .ops.make.from_data import as_tensor as as_tensor, from_numpy as from_numpy, tensor as tensor
 from .ops.make.of_size import arange as arange, empty as empty, empty_like as empty_like, eye as eye, full as full, full_like as full_like, linspace as linspace, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like
-from .ops.make.random import Generator as Generator, default_generator as default_generator, manual_seed as manual_seed, rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm
+from .ops.make.generators import Generator as Generator, default_generator as default_generator, manual_seed as manual_seed
+from .ops.make.random import rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm
 from .ops.sparse import namespace as sparse
 from .ops.sparse.compressed import sparse_compressed_tensor as sparse_compressed_tensor, sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor
 from .ops.sparse.namespace import sparse_coo_tensor as sparse_coo_tensor
 from .ops.sparse.pattern import layout as layout, sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr, strided as strided
 from .tensor import overrides as overrides
 from .tensor.dtypes import bfloat16 as bfloat16, bool as bool, can_cast as can_cast, cdouble as cdouble, cfloat as cfloat, complex64 as complex64, complex128 as complex128, device as device, double as double, dtype as dtype, finfo as finfo, float as float, float16 as float16, float32 as float32, float64 as float64, get_default_device as get_default_device, get_default_dtype as get_default_dtype, half as half, iinfo as iinfo, int as int, int8 as int8, int16 as int16, int32 as int32, int64 as int64, long as long, promote_types as promote_types, set_default_device as set_default_device, set_default_dtype as set_default_dtype, short as short, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64
+from .errors import OutOfMemoryError as OutOfMemoryError
+from .tensor.gpu import AcceleratorError as AcceleratorError
 from .tensor.memory import Size as Size
 from .tensor.printing import printoptions as printoptions, set_printoptions as set_printoptions
 __version__: Any
@@ -917,7 +920,7 @@ def scatter_reduce(input: Tensor, dim: SupportsIndex, index: Tensor, src: Tensor
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Any = ...) -> Tensor:
     """The position at which to insert each of `input` in a sorted sequence (or in its rows, for the rows of `input`)."""
 def seed() -> Any:
-    """Seed the default generator from the system's entropy, and return the seed."""
+    """Seed the default generators of all devices from the system's entropy, and return the seed."""
 def select(input: Tensor, dim: SupportsIndex, index: SupportsIndex) -> Tensor:
     """The slice at position `index` along `dim`, without that axis; a view."""
 def select_scatter(input: Tensor, src: Tensor, dim: SupportsIndex, index: SupportsIndex, *, out: Any = ...) -> Tensor:

@@ -70,9 +70,7 @@ class Locations:
     def _given(self, found: Any, array: np.ndarray[Any, Any]) -> Any:
         if not isinstance(found, Tensor) or found._data.shape != array.shape:
             expected = "the tensor that it is given, on the device where it shall lie, or None"
-            raise TypeError(
-                errors.message("load(): map_location()", expected=expected, found=errors.describe(found))
-            )
+            raise TypeError(errors.message("load(): map_location()", expected=expected, found=errors.describe(found)))
         if (index := gpu_of(found._data)) is not None:
             return dtypes.device("cuda", index)
         return found._data

@@ -224,7 +224,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __dlpack_device__(self) -> tuple[int, int]:
         return 2, self.device.id
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         if dl_device not in (None, (2, self.device.id), (1, 0)):
             raise BufferError(f"no copy to the device {dl_device}")
         if copy is False and dl_device == (1, 0):

@@ -19,7 +19,6 @@ from . import library
 from .fake import DeviceArray
 
 
-
 @pytest.mark.usefixtures("gpu")
 class TestThere:
     def test_the_functions_that_scripts_call_at_their_start(self) -> None:
@@ -31,7 +30,9 @@ class TestThere:
         pullback.cuda.empty_cache()
         pullback.cuda.synchronize()
 
-    @pytest.mark.parametrize("name", ["get_device_name", "mem_get_info", "memory_allocated", "synchronize", "set_device"])
+    @pytest.mark.parametrize(
+        "name", ["get_device_name", "mem_get_info", "memory_allocated", "synchronize", "set_device"]
+    )
     def test_a_gpu_that_is_not_there_is_refused(self, name: str) -> None:
         pullback.cuda.init()
         for device in (2, "cuda:2") + (() if name == "set_device" else (-1,)):

@@ -63,10 +63,10 @@ DRAWS: list[tuple[str, Any]] = [
     ("poisson", lambda g, d: pullback.poisson(pullback.full((9,), 2.0, device=d), generator=g)),
     ("multinomial", lambda g, d: pullback.multinomial(pullback.ones(9, device=d), 3, generator=g)),
     *(
-        (f"{name}_", lambda g, d, name=name, args=args: getattr(pullback.ones(9, device=d), f"{name}_")(*args, generator=g))
+        (name, lambda g, d, name=name, args=args: getattr(pullback.ones(9, device=d), name)(*args, generator=g))
         for name, args in {
-            "normal": (), "uniform": (), "bernoulli": (), "exponential": (), "geometric": (0.5,), "cauchy": (),
-            "log_normal": (), "random": (),
+            "normal_": (), "uniform_": (), "bernoulli_": (), "exponential_": (), "geometric_": (0.5,), "cauchy_": (),
+            "log_normal_": (), "random_": (),
         }.items()
     ),
     ("init.trunc_normal_", lambda g, d: nn.init.trunc_normal_(pullback.zeros(9, device=d), generator=g)),
@@ -85,7 +85,6 @@ def test_every_draw_takes_the_generator_of_its_device(name: str, draw: Any) -> N
         draw(pullback.Generator(), "cuda")
     with pytest.raises(RuntimeError, match=r"(?s)Expected a 'cpu' device type for generator but found 'cuda'.*'cpu'\)"):
         draw(pullback.Generator("cuda"), "cpu")
-    assert draw(None, "cpu").tolist() is not None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,6 @@ def test_layers_that_draw(layer: Any) -> None:
     pullback.manual_seed(2)
     wanted = layer(x)
     found = layer(x.cuda().requires_grad_())
-    assert numbers(found.detach()) == pytest.approx(wanted.tolist()) if found.ndim == 1 else True
     assert type(found._data) is DeviceArray
     assert pullback.allclose(found.detach().cpu(), wanted)
     found.sum().backward()

@@ -175,7 +175,7 @@ def test_the_pictures(x: Any) -> None:
     assert page.count("<svg") == 2
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "<svg" in found._repr_html_()
-    with pytest.raises(ValueError, match="by 'node', 'line' or 'shape'"):
+    with pytest.raises(ValueError, match="by 'node', 'line', 'shape' or 'device'"):
         found.svg("day")
 
 

@@ -43,7 +43,7 @@ def _watch() -> None:
         return
     found = gpu_library()
 
-    class Peak(found.cuda.MemoryHook):  # type: ignore[name-defined, misc]
+    class Peak(found.cuda.MemoryHook):  # type: ignore[name-defined]
         name = "pullback"
 
         def malloc_postprocess(self, *, device_id: int, **how: Any) -> None:

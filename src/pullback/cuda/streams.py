@@ -215,9 +215,7 @@ class Event:
             raise ValueError("Both events must be recorded before calculating elapsed time.")
         if not (self.query() and end_event.query()):
             do = "call end_event.synchronize() first"
-            raise RuntimeError(
-                errors.message("Both events must be completed before calculating elapsed time.", do=do)
-            )
+            raise RuntimeError(errors.message("Both events must be completed before calculating elapsed time.", do=do))
         return float(gpu_library().cuda.get_elapsed_time(self.cupy_event, end_event.cupy_event))
 
 

@@ -225,7 +225,8 @@ class GraphMemory:
     def _chosen(self, by: str) -> list[Row]:
         rows = {"node": self.by_node, "line": self.by_line, "shape": self.by_shape, "device": self.by_device}
         if by not in rows:
-            raise ValueError(message("memory chart", expected="by 'node', 'line', 'shape' or 'device'", found=repr(by)))
+            expected = "by 'node', 'line', 'shape' or 'device'"
+            raise ValueError(message("memory chart", expected=expected, found=repr(by)))
         return rows[by]()
 
 

@@ -336,8 +336,8 @@ class Module(HookedCall, Stateful):
     ) -> Self:
         """Convert floating point and complex parameters and buffers in place: ``to(dtype)``, ``to(tensor)``.
 
-        A device may be given, before the dtype (``to("cuda")``); `non_blocking` is that of `Tensor.to`. TypeError for any
-        other dtype. memory_format: the order in memory of tensors of 4 or 5 axes.
+        A device may be given, before the dtype (``to("cuda")``); `non_blocking` is that of `Tensor.to`. TypeError for
+        any other dtype. memory_format: the order in memory of tensors of 4 or 5 axes.
         """
         for arg in (*args, tensor):
             if isinstance(arg, Tensor):

@@ -452,8 +452,7 @@ def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: 
     """The call in general, if the number comes first, or one operand lies on the host, as a tensor without axes may;
     otherwise the error."""
     if type(payloads[0]) not in _NUMBERS and is_foreign(payloads[0]) is is_foreign(payloads[1]):
-        shown = args if isinstance(error, (MemoryError, RuntimeError)) else payloads
-        raise errors.translate(op.name, shown, error) from None
+        raise errors.translate(op.name, payloads if isinstance(error, TypeError) else args, error) from None
     return general(op, args)
 
 

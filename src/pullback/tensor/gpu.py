@@ -147,8 +147,8 @@ def is_pinned(data: Any) -> bool:
     return bool(runtime.pointerGetAttributes(data.ctypes.data).type == 1)  # cudaMemoryTypeHost
 
 
-def refuse_gpu(data: Any) -> None:
-    """Refuse a payload on a GPU, in torch's words, where an array of the host is asked for."""
+def refuse_gpu(data: Any) -> Any:
+    """A payload, if it does not lie on a GPU: that is refused, in torch's words, where an array is asked for."""
     if (index := gpu_of(data)) is not None:
         raise TypeError(
             errors.message(
@@ -156,6 +156,7 @@ def refuse_gpu(data: Any) -> None:
                 do="use Tensor.cpu() to copy the tensor to host memory first",
             )
         )
+    return data
 
 
 # Its errors -----------------------------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def _failed(name: str, error: Any) -> Exception:
     said = str(error).partition(": ")[2] or str(error)
     hint = (
         "\n  CUDA kernel errors might be asynchronously reported at some other API call, so the place below might be "
-        "wrong.\n  What to do: set CUDA_LAUNCH_BLOCKING=1 before the program starts, which reports each where it arises."
+        "wrong.\n  What to do: set CUDA_LAUNCH_BLOCKING=1 before the program starts: each is reported where it arises."
     )
     stream = "; a stream or an event that was destroyed cannot be used any more" if "resource handle" in said else ""
     return errors.final(AcceleratorError(f"{name}(): CUDA error: {said}{stream}{hint}", code))

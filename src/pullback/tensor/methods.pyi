@@ -538,7 +538,7 @@ class Methods:
     def is_nonzero(self) -> Any:
         """Whether the only element is not 0; RuntimeError if there is not exactly one."""
     def is_pinned(self, *, out: Any = ...) -> Any:
-        """False: there is no device that would copy from pinned memory."""
+        """Whether it lies in memory of the host that a GPU copies from by itself: see `pin_memory`."""
     def is_same_size(self, other: Tensor, *, out: Any = ...) -> Any:
         """Whether two tensors have the same shape."""
     def is_set_to(self, tensor: Tensor, *, out: Any = ...) -> Any:
@@ -784,7 +784,7 @@ class Methods:
     def permute(self, dims: Any, *more: Any) -> Tensor:
         """The axes in the order `dims`; a view."""
     def pin_memory(self, *, out: Any = ...) -> Tensor:
-        """The tensor itself: there is no device that would copy from pinned memory."""
+        """A copy in memory that a GPU copies from by itself, beside the host's work; the tensor itself, if it lies there."""
     def pinverse(self, rcond: SupportsFloat = ..., *, out: Any = ...) -> Tensor:
         """The pseudoinverse, in which singular values up to `rcond` times the largest count as 0: `linalg.pinv`."""
     def polygamma(self, n: Any) -> Any: ...

@@ -426,8 +426,7 @@ class Tensor(Methods):
                 "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost.\n"
                 f"{errors.keeping_gradient()}"
             )
-        refuse_gpu(self._data)
-        return np.array(self._data, dtype=dtype, copy=copy)
+        return np.array(refuse_gpu(self._data), dtype=dtype, copy=copy)
 
     def _number(self, kind: str) -> Any:
         if self._requires_grad and thread.modes.grad_enabled:

@@ -319,7 +319,8 @@ class DataLoader(Generic[T]):
         if gpu_is_there():
             return map(_pinned, self._batches())
         warnings.warn(
-            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
+            "'pin_memory' argument is set as true but no accelerator is found, "
+            "then device pinned memory won't be used.",
             stacklevel=errors.callers_level(),
         )
         return self._batches()

@@ -54,10 +54,10 @@ def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             )
         )
     try:
-        found = wrap(src) if isinstance(src, np.ndarray) else src
+        found: Any = wrap(src) if isinstance(src, np.ndarray) else src
         if isinstance(found, Tensor) and not (type(found._data) is type(self._data) is np.ndarray):
-            src = placed(found, self.device, non_blocking)
-        write(self, _ALL, src)
+            found = placed(found, self.device, non_blocking)
+        write(self, _ALL, found)
     except Exception as error:
         errors.rename("copy_", error, (src,), keep=True)
         raise

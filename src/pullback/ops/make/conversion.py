@@ -191,7 +191,11 @@ def _target(args: tuple[Any, ...], dtype: Any, device: Any, copy: bool) -> tuple
             raise _no_such_form(args)
         dtype, device = places[0].dtype, places.pop(0).device
     else:
-        if places and (isinstance(places[0], (str, dtypes.device)) or type(places[0]) is int) and not _is_dtype(places[0]):
+        if (
+            places
+            and (isinstance(places[0], (str, dtypes.device)) or type(places[0]) is int)
+            and not _is_dtype(places[0])
+        ):
             device = _once(args, device, places.pop(0))
         elif places and places[0] is None:
             places.pop(0)

@@ -17,7 +17,6 @@ import numpy as np
 from ... import errors
 from ...interpreters.batched import Vmap
 from ...tensor import dtypes
-from ...tensor.arrays import empty_beside
 from ...tensor.gpu import to_gpu, to_host
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, need_tensor, wrap
@@ -252,7 +251,9 @@ def _like(name: str, input: Any, dtype: Any, draw: Callable[..., Tensor], kinds:
     order = order_of(memory_format, input)
     if isinstance(order, tuple):
         return wrap(laid_out(made._data, order))
-    laid = np.empty_like(made._data, found, order, shape=data.shape) if order != "K" else np.empty_like(data, found, order)
+    laid = (
+        np.empty_like(made._data, found, order, shape=data.shape) if order != "K" else np.empty_like(data, found, order)
+    )
     laid[...] = made._data
     return wrap(laid)
 

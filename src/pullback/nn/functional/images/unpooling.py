@@ -194,7 +194,9 @@ def _fractional(
         )
     lead = input._data.shape[: rank - space]
     batch = lead if rank == space + 2 else (1, *lead)
-    samples = rand(*batch, space, dtype=input.dtype, device=input.device) if _random_samples is None else _random_samples
+    samples = (
+        rand(*batch, space, dtype=input.dtype, device=input.device) if _random_samples is None else _random_samples
+    )
     if samples._data.dtype != input._data.dtype or samples._data.shape != (*batch, space):
         raise refuse(name, f"samples of {input.dtype} of shape {[*batch, space]}", list(samples._data.shape))
     found = _fractional_max_pool(input, samples.reshape(*lead, space), kernel, size)
