@@ -240,6 +240,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         _leave_out_what_is_long(config, items)
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
+    on_a_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    if on_a_gpu and not pullback.cuda.is_available():
+        for item in on_a_gpu:
+            item.add_marker(pytest.mark.skip(reason="they need a GPU: CuPy or a GPU is missing, so nothing ran on one"))
     for item in items:
         for name in _needs(item):
             if name in ("torch", "jax"):  # an example of a page or a docstring is chosen by its host as well

@@ -34,7 +34,7 @@ OF_THE_TABLE = (
 )
 _TABLE = re.compile(rf"tests/table/({'|'.join(OF_THE_TABLE)})")
 
-MARKED = ("torch", "jax", "slow", "browser")
+MARKED = ("torch", "jax", "slow", "browser", "gpu")
 
 HEADER = (
     "quick: each recorded program, each operation once, and the short tests of each room: two minutes on two cores.\n"

@@ -171,7 +171,7 @@ def new_parameters(rng: np.random.Generator) -> Parameters:
 
 def logits(parameters: Parameters, images: Array) -> pullback.Tensor:
     """The network: `swish(x @ w + b)` twice, then `x @ w + b`."""
-    p, x = parameters, pullback.tensor(images)
+    p, x = parameters, pullback.tensor(images, device=parameters["w1"].device)
     x = swish(x @ p["w1"] + p["b1"])
     x = swish(x @ p["w2"] + p["b2"])
     return x @ p["w3"] + p["b3"]
@@ -179,7 +179,8 @@ def logits(parameters: Parameters, images: Array) -> pullback.Tensor:
 
 def loss(parameters: Parameters, images: Array, labels: Array) -> pullback.Tensor:
     """The cross-entropy of the network's answers, averaged over the images."""
-    return pullback.nn.functional.cross_entropy(logits(parameters, images), pullback.tensor(labels))
+    found = logits(parameters, images)
+    return pullback.nn.functional.cross_entropy(found, pullback.tensor(labels, device=found.device))
 
 
 def train(parameters: Parameters, digits: Digits, epochs: int, rng: np.random.Generator) -> Iterator[float]:
@@ -205,7 +206,7 @@ def train(parameters: Parameters, digits: Digits, epochs: int, rng: np.random.Ge
 def predict(parameters: Parameters, images: Array) -> Array:
     """The digit that the network takes each image for."""
     with pullback.no_grad():
-        return logits(parameters, images).numpy().argmax(axis=1)
+        return logits(parameters, images).cpu().numpy().argmax(axis=1)
 
 
 def draw(path: Path, digits: Digits, outcome: Outcome) -> None:
