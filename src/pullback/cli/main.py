@@ -162,7 +162,7 @@ def _run_demo(arguments: argparse.Namespace) -> int:
 
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="rows, e.g. chain function; or distributed (all rows)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="rows, e.g. chain function; or distributed, or gpu (all rows)")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads that each side may use (1)")
 
 
@@ -172,8 +172,9 @@ def _run_bench(arguments: argparse.Namespace) -> int:
     package = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "benchmarks"]
-    if arguments.names == ["distributed"]:
-        command[-1] += ".over_ranks"
+    apart = {("distributed",): ".over_ranks", ("gpu",): ".gpu"}
+    if (alone := tuple(arguments.names)) in apart:
+        command[-1] += apart[alone]
     elif arguments.names:
         command += ["--rows", *arguments.names]
     if arguments.threads != 1:
