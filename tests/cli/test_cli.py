@@ -271,6 +271,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "benchmarks" / "__main__.py").write_text(SUITE)
     (tmp_path / "benchmarks" / "over_ranks").mkdir()
     (tmp_path / "benchmarks" / "over_ranks" / "__main__.py").write_text(SUITE.replace("ran", "ran over ranks", 1))
+    (tmp_path / "benchmarks" / "gpu.py").write_text(SUITE.replace("ran", "ran on a GPU", 1))
     monkeypatch.chdir(tmp_path / "src")
     return tmp_path
 
@@ -285,6 +286,8 @@ def test_bench_runs_the_named_rows_on_this_package(capfd: pytest.CaptureFixture[
     assert capfd.readouterr().out.startswith("ran --rows one --threads 2\n")
     assert main.main(["bench", "distributed"]) == 3
     assert capfd.readouterr().out.startswith("ran over ranks\n")
+    assert main.main(["bench", "gpu"]) == 3
+    assert capfd.readouterr().out.startswith("ran on a GPU\n")
 
 
 @pytest.mark.usefixtures("checkout")
