@@ -49,7 +49,7 @@ ROOMS = tuple(
     f"{LIBRARY}/{room}"
     for room in (
         "autograd/", "compile/compiled", "diagnose/anomaly", "diagnose/listeners", "diagnose/origins", "func/",
-        "interpreters/functions", "interpreters/user_methods", "nn/utils/parametrize", "ops/make/random",
+        "interpreters/functions", "interpreters/user_methods", "nn/utils/parametrize", "ops/make/generators",
         "optim/lr_scheduler/scheduler", "optim/optimizer", "optim/swa_utils/", "table/levels", "tensor/modes",
         "tensor/overrides", "tensor/printing", "utils/checkpoint", "utils/graph",
     )

@@ -56,7 +56,7 @@ LOWERED = {
 
 # What is written in the same way, and is no such size.
 OTHERS = {
-    "ops.make.random._FIRST_SEED": "a seed",
+    "ops.make.generators._FIRST_SEED": "a seed",
     "table.door._BOUND": "a bound of integers",
     "ops.products.distances._MANY": "as in torch, it decides how exact the result is",
     "ops.reduce.sums._LARGEST_HALF": "a number of float16",

@@ -79,7 +79,6 @@ from .ops.sparse.pattern import layout, sparse_coo, sparse_csc, sparse_csr, stri
 from .table.entry import NAMES as _NAMES
 from .table.tensor_methods import enter_methods as _enter_methods
 from .tensor import copying as _copying
-from .tensor import gpu as _gpu
 from .tensor import overrides
 from .tensor.dtypes import (
     bfloat16,
@@ -131,8 +130,6 @@ newaxis = None
 # NumPy warns of overflow and division by zero where PyTorch does not. Only warnings raised in this package's own frames
 # are silenced: the user's own NumPy code still warns.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"pullback\.")
-
-_gpu.Held.by_graph = lambda value: _importlib.import_module("pullback.inspect.footprint").held_by(value)
 
 globals().update(_NAMES[""])
 

@@ -10,12 +10,13 @@ from . import array_api as array_api, autograd as autograd, fft as fft, func as 
 from .autograd import enable_grad as enable_grad, inference_mode as inference_mode, is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled, is_anomaly_enabled as is_anomaly_enabled, is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from .compat.typed import BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor, CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor, HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor, ShortTensor as ShortTensor
 from .compile import compile as compile, get_num_threads as get_num_threads, set_num_threads as set_num_threads
+from .errors import OutOfMemoryError as OutOfMemoryError
 from .func import vmap as vmap
 from .ops.elementwise.close import is_tensor as is_tensor
 from .ops.make.conversion import channels_last as channels_last, channels_last_3d as channels_last_3d, contiguous_format as contiguous_format, memory_format as memory_format, preserve_format as preserve_format
 from .ops.make.from_data import as_tensor as as_tensor, from_numpy as from_numpy, tensor as tensor
-from .ops.make.of_size import arange as arange, empty as empty, empty_like as empty_like, eye as eye, full as full, full_like as full_like, linspace as linspace, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like
 from .ops.make.generators import Generator as Generator, default_generator as default_generator, manual_seed as manual_seed
+from .ops.make.of_size import arange as arange, empty as empty, empty_like as empty_like, eye as eye, full as full, full_like as full_like, linspace as linspace, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like
 from .ops.make.random import rand as rand, rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn, randn_like as randn_like, randperm as randperm
 from .ops.sparse import namespace as sparse
 from .ops.sparse.compressed import sparse_compressed_tensor as sparse_compressed_tensor, sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor
@@ -23,7 +24,6 @@ from .ops.sparse.namespace import sparse_coo_tensor as sparse_coo_tensor
 from .ops.sparse.pattern import layout as layout, sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr, strided as strided
 from .tensor import overrides as overrides
 from .tensor.dtypes import bfloat16 as bfloat16, bool as bool, can_cast as can_cast, cdouble as cdouble, cfloat as cfloat, complex64 as complex64, complex128 as complex128, device as device, double as double, dtype as dtype, finfo as finfo, float as float, float16 as float16, float32 as float32, float64 as float64, get_default_device as get_default_device, get_default_dtype as get_default_dtype, half as half, iinfo as iinfo, int as int, int8 as int8, int16 as int16, int32 as int32, int64 as int64, long as long, promote_types as promote_types, set_default_device as set_default_device, set_default_dtype as set_default_dtype, short as short, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64
-from .errors import OutOfMemoryError as OutOfMemoryError
 from .tensor.gpu import AcceleratorError as AcceleratorError
 from .tensor.memory import Size as Size
 from .tensor.printing import printoptions as printoptions, set_printoptions as set_printoptions

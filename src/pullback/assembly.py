@@ -6,9 +6,12 @@ file, which is loaded with the package, fills those places.
 
 from __future__ import annotations
 
+import importlib
+
 from .autograd.api import Batches
 from .autograd.saved import Details
 from .diagnose import misuse
+from .errors import Elsewhere
 from .func.vectorize import vmap
 from .ops.index.assignment import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
@@ -16,11 +19,16 @@ from .table.calls import see_all
 from .table.narrow import Conversion
 from .table.op import Over
 from .table.writing import Through
+from .tensor.gpu import Held, of_device
 from .tensor.overrides import ACTIVE
 
 Batches.vmap = staticmethod(vmap)
 Details.of_freed, Details.of_written = misuse.of_freed, misuse.of_written
 Conversion.to, Conversion.copied = staticmethod(to), to_copy.op
+Elsewhere.error = staticmethod(of_device)
+Held.by_graph = staticmethod(
+    lambda value: importlib.import_module("pullback.inspect.footprint").held_by(value)  # loaded when memory is full
+)
 Through.op = put_into_base.op
 Over.op = copy_over.op
 ACTIVE.told.append(see_all)

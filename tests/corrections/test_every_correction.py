@@ -125,13 +125,23 @@ def test_the_correction_is_right(title: str) -> None:
 # the advice, by the place that says it.
 ELSEWHERE = {
     "distributed/": "tests/distributed/programs/",  # by several processes
-    "errors.py: 'move one of them": "tests/device/test_devices.py",  # on a device that is not there
     "ops/elementwise/bessel.py: 'move it there": "tests/device/test_modes.py",
     "tensor/protocol.py: 'compute it on the host": "tests/device/test_modes.py",
-    "tensor/protocol.py: 'use Tensor.cpu()": "tests/device/test_devices.py",
+    "tensor/gpu.py: 'use Tensor.cpu()": "tests/device/test_devices.py",  # on a device that is not there
     "cuda/__init__.py: 'use one of": "tests/device/test_devices.py",
     'bridge/torch/exchange.py: "give t.cpu()': "tests/bridge/test_bridge_torch.py",
-    '_torch_files.py: "write load(f, map_location': "tests/tensor/test_serialization.py",
+    '_locations.py: "write load(f, map_location': "tests/tensor/test_torch_files.py",
+    '_locations.py: "map it to a device': "tests/device/test_moving.py",
+    "cuda/streams.py: 'call end_event": "tests/device/test_streams.py",
+    "cuda/streams.py: 'make one, Stream()": "tests/device/test_streams.py",
+    "ops/make/conversion.py: 'give x.cpu()": "tests/device/test_pinned.py",
+    "ops/make/exported.py: 'leave copy=False out": "tests/device/test_moving.py",
+    "ops/make/generators.py: 'give one of that device": "tests/device/test_generators.py",
+    "tensor/gpu.py: 'use smaller batches": "tests/device/test_faults.py",
+    "tensor/gpu.py: 'compute within": "tests/device/test_faults.py",
+    "tensor/gpu.py: 'set CUDA_LAUNCH": "tests/device/test_faults.py",
+    'tensor/gpu.py: "write multiprocessing': "tests/device/test_faults.py",
+    "tensor/gpu.py: 'move one of them": "tests/device/test_faults.py",
     "bridge/jax/process.py: ": "tests/bridge/test_bridge_jax.py",  # a process that forks
     "cli/draw.py: ": "tests/cli/test_inspect_graph_command.py",  # a command
     "compile/backends/cache.py: 'run `chmod": "tests/compile/test_compile_c.py",  # a folder that others can write

@@ -1,4 +1,4 @@
-"""The benchmark that needs a GPU, on the device that is not there: it compares first, says what failed, refuses without."""
+"""The benchmark for GPUs on the device that is not there: it compares first, says what failed, refuses without one."""
 
 from __future__ import annotations
 

@@ -96,8 +96,6 @@ def test_without_a_gpu_they_are_left_out_and_that_is_said() -> None:
     root = Path(__file__).parents[2]
     what = ["-q", "-p", "no:cacheprovider", "tests/gpu", "-k", "demo"]
     hidden = "import sys; sys.modules['cupy'] = None; import pytest; sys.exit(pytest.main(sys.argv[1:]))"
-    done = subprocess.run(
-        [sys.executable, "-c", hidden, *what], capture_output=True, text=True, cwd=root, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", hidden, *what], capture_output=True, text=True, cwd=root, check=False)
     assert "1 skipped" in done.stdout, done.stdout + done.stderr
     assert "they need a GPU: CuPy or a GPU is missing, so nothing ran on one" in done.stdout

@@ -160,6 +160,8 @@ def test_one_file_hands_down_what_rooms_below_need() -> None:
         "Batches",
         "Conversion",
         "Details",
+        "Elsewhere",
+        "Held",
         "Over",
         "Through",
     }

@@ -21,6 +21,7 @@ _SHARED = {
     "_checked": "every operation that checks values in its body, or in a rule",
     "_conj": "conj and conj_physical, and the derivatives of both",
     "_to_copy": "to, float, half and all other conversions",
+    "_pin_memory": "pin_memory, and what is made with it, and the derivatives of all",
     "_to_device": "to, cpu and cuda, and the derivatives of all",
     "_getitem": "x[i], select, narrow, split and all other views of a part",
     "_index": "x[i] by positions, take under vmap, and entries of sparse tensors",

@@ -13,7 +13,7 @@ import pullback
 from pullback import func
 from pullback.interpreters.pattern_rules import RULES
 from pullback.interpreters.patterns import Pattern, Run
-from pullback.ops.make.random import manual_seed
+from pullback.ops.make.generators import manual_seed
 from pullback.table.op import Op
 from pullback.table.samples import Sample
 from pullback.tensor.nested import leaves

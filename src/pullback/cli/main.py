@@ -162,7 +162,9 @@ def _run_demo(arguments: argparse.Namespace) -> int:
 
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", nargs="*", metavar="NAME", help="rows, e.g. chain function; or distributed, or gpu (all rows)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="rows, e.g. chain function; or distributed, or gpu (all rows)"
+    )
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads that each side may use (1)")
 
 

@@ -174,7 +174,7 @@ class GraphMemory:
     __repr__ = __str__
 
     def bars(self, by: str = "node", width: int = 40) -> str:
-        """A bar chart for a terminal. by: "node", "line", "shape" or "device". Full blocks: would be free; light: held."""
+        """A bar chart for a terminal. by: "node", "line", "shape" or "device". Full blocks: free; light: held."""
         rows = self._chosen(by)[:_ROWS]
         most = max((row.holds for row in rows), default=1) or 1
         text = []

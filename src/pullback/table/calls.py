@@ -16,6 +16,7 @@ from ..autograd.node import begin, edge_of, leaf_edge, next_order
 from ..tensor import dtypes
 from ..tensor.arrays import in_order, writable
 from ..tensor.dtypes import NARROW
+from ..tensor.gpu import apart
 from ..tensor.memory import INFERENCE, WRITES, LevelPayload, Version, View, same_memory
 from ..tensor.modes import INFERENCES, LEVELS, thread
 from ..tensor.nested import instances
@@ -171,8 +172,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         if isinstance(r, tuple):
             return _apply_tuple(op, mask, args, kwargs, r)
         r = in_order(writable(r)) if op.contiguous else writable(r)
-        if type(r) is not _ndarray:
-            _on_one_device(op, payloads)
+        if type(r) is not _ndarray and apart(payloads):
+            raise errors.translate(op.name, payloads, TypeError())
     elif op.contiguous and not r.flags.c_contiguous:
         r = in_order(r)
     recorded = mask and thread.modes.grad_enabled and r.dtype.kind in "fcV"
@@ -182,12 +183,6 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         args = op.padded(args, kwargs) if kwargs else args + op.tails[len(args)]
     out = record(op, mask, args, r) if recorded else wrap(r)
     return as_view(out, op, args) if op.view else out
-
-
-def _on_one_device(op: Op, payloads: list[Any]) -> None:
-    """Refuse arrays of the host beside those of a device, which takes positions from there."""
-    if any(type(p) is _ndarray and p.ndim for p in payloads) and any(map(is_foreign, payloads)):
-        raise errors.translate(op.name, payloads, TypeError())
 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -452,7 +447,7 @@ def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: 
     """The call in general, if the number comes first, or one operand lies on the host, as a tensor without axes may;
     otherwise the error."""
     if type(payloads[0]) not in _NUMBERS and is_foreign(payloads[0]) is is_foreign(payloads[1]):
-        raise errors.translate(op.name, payloads if isinstance(error, TypeError) else args, error) from None
+        raise errors.translate(op.name, args if isinstance(error, MemoryError) else payloads, error) from None
     return general(op, args)
 
 

@@ -107,6 +107,12 @@ def gpu_of(data: Any) -> int | None:
     return int(data.device.id) if is_foreign(data) and hasattr(type(data), "device") else None
 
 
+def apart(values: Iterable[Any]) -> bool:
+    """Whether an array of the host stands beside one of a GPU, which takes positions from there without a word."""
+    values = list(values)
+    return any(isinstance(v, np.ndarray) and v.ndim for v in values) and any(gpu_of(v) is not None for v in values)
+
+
 # There and back -------------------------------------------------------------------------------------------------------
 
 
@@ -165,7 +171,8 @@ def refuse_gpu(data: Any) -> Any:
 def of_device(name: str, error: Exception, given: Iterable[Any]) -> Exception | None:
     """PyTorch's error for one of CuPy's, or of arrays on two devices; None for another. given: tensors or payloads."""
     values = list(given)
-    arrays = [getattr(a, "_data", a) for v in values for a in (v if isinstance(v, (list, tuple)) else [v])]
+    given_ones = [a for v in values for a in (v if isinstance(v, (list, tuple)) else [v])]
+    arrays = [a._data if hasattr(type(a), "_data") else a for a in given_ones]
     places = [f"cuda:{i}" for i in dict.fromkeys(map(gpu_of, arrays)) if i is not None]
     cupy = sys.modules.get("cupy")
     if cupy is not None and isinstance(error, cupy.cuda.memory.OutOfMemoryError):
@@ -187,9 +194,6 @@ def of_device(name: str, error: Exception, given: Iterable[Any]) -> Exception | 
         do = f"compute within pullback.cuda.device({places[0][5:]}), or call pullback.cuda.set_device({places[0][5:]})"
         return RuntimeError(f"{where}{error}\n  The arguments were: {found}.\n  What to do: {do}.")
     return None
-
-
-errors.Elsewhere.error = staticmethod(of_device)
 
 
 def _out_of_memory(name: str, error: Exception, cupy: Any, values: list[Any]) -> Exception:

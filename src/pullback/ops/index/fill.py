@@ -54,7 +54,8 @@ def copy_into(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             )
         )
     try:
-        found: Any = wrap(src) if isinstance(src, np.ndarray) else src
+        given: Any = src
+        found = wrap(given) if isinstance(given, np.ndarray) else given
         if isinstance(found, Tensor) and not (type(found._data) is type(self._data) is np.ndarray):
             found = placed(found, self.device, non_blocking)
         write(self, _ALL, found)

@@ -22,6 +22,14 @@ from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, need_tensor, wrap
 from .conversion import laid_out, order_of
 from .generators import Generator, default_generator
+
+# Pickles of earlier versions name these here.
+from .generators import fork_rng as fork_rng
+from .generators import get_rng_state as get_rng_state
+from .generators import initial_seed as initial_seed
+from .generators import manual_seed as manual_seed
+from .generators import seed as seed
+from .generators import set_rng_state as set_rng_state
 from .of_size import factory, or_default, sizes_of
 
 Array = np.ndarray[Any, Any]

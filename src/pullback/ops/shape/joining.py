@@ -12,7 +12,7 @@ from ... import errors
 from ...interpreters.batched import looped
 from ...table.entry import composite, joining
 from ...table.samples import A, Differs, S, V
-from ...tensor.arrays import as_array, empty_beside, wrap_axis, zeros_beside
+from ...tensor.arrays import as_array, beside, empty_beside, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor, wrap
 from ..make.of_size import zeros
 from .axes import each, to_1d, to_2d, to_3d
@@ -428,10 +428,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     n = input._data.size
     if r == 2:  # the usual case, without a Python loop
         rows, columns = np.triu_indices(n, 0 if with_replacement else 1)
-        return stack([input.index_select(0, wrap(rows)), input.index_select(0, wrap(columns))], 1)
+        return stack([input.index_select(0, wrap(beside(input, places))) for places in (rows, columns)], 1)
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     if not r:
         return wrap(empty_beside(input._data, (0,)))
     chosen = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64)
-    found = input.index_select(0, wrap(chosen))
+    found = input.index_select(0, wrap(beside(input, chosen)))
     return reshape(found, (chosen.size // r, r))

@@ -223,7 +223,7 @@ def ctc_loss(
     skips = np.zeros(places.shape, bool)
     skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
     at_places = pick(logs, 2, wrap(beside(logs, np.broadcast_to(places, (steps, *places.shape)))))
-    losses = _ctc(at_places, skips, times, lengths, zero_infinity)
+    losses = _ctc(at_places, *(beside(logs, a) for a in (skips, times, lengths)), zero_infinity)
     if reduction == "mean":
         return sums.mean(losses / wrap(beside(logs, np.maximum(lengths, 1).astype(logs._data.dtype))))
     if reduction == "none" and len(shape) == 2:
