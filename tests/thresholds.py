@@ -88,6 +88,7 @@ OTHERS = {
     "scipy.bindings._MOST": "a bound of what is looked into",
     "scipy.in_programs._KEPT": "a bound of what is kept",
     "scipy.integrate.implicit_steps._ITERATIONS": "a number of iterations",
+    "scipy.integrate.ivp_runs._STAYS": "a number of steps",
     "scipy.integrate.stage_equations._ITERATIONS": "a number of iterations",
     "scipy.ndimage.moved_images._BORDER": "SciPy's own border",
     "scipy.repeated_calls._BYTES": "a bound of what is compared",

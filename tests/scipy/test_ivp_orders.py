@@ -234,3 +234,34 @@ def test_a_fit_of_a_solution_has_the_derivative_of_the_fit(solver: str) -> None:
         step[place] = 1e-3
         difference = (fitted(solver, data + step) - fitted(solver, data - step)).numpy() / 2e-3
         np.testing.assert_allclose(slope[(slice(None), *place)], difference, rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS[:-1])
+def test_a_solution_that_grows_beyond_all_bounds(method: str) -> None:
+    k = t64(1.0, True)
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(RuntimeError, match=r"did not converge.*step size is less than spacing"),
+    ):
+        solve_ivp(lambda t, y: [k * y[0] ** 2], (0, 2.0), [1.0], method)
+    with np.errstate(over="ignore"):
+        y = solve_ivp(lambda t, y: [k * y[0] ** 2], (0, 2.0), [1.0], method, [0.5, 2.0], on_failure="nan").y
+    assert y.detach().isnan().all()
+
+
+@pytest.mark.parametrize("begins", [True, False], ids=["at once", "later"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_function_that_returns_nan(method: str, begins: bool) -> None:
+    k = t64(1.0, True)
+
+    def fun(t: Any, y: Any) -> Any:
+        return [np.where(begins | (t > 0.5), np.nan, 1.0) * k * y[0]]
+
+    def found(**more: Any) -> Any:
+        if method == "odeint":
+            return odeint(fun, [1.0], [0.0, 1.0], tfirst=True, **more)
+        return solve_ivp(fun, (0.0, 1.0), [1.0], method, [0.0, 1.0], **more).y
+
+    with pytest.raises(RuntimeError, match=r"did not converge"):
+        found()
+    assert found(on_failure="nan").detach().isnan().all()

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.integrate
+import scipy.sparse
 
 from ... import errors
 from ...ops.make.conversion import to
@@ -28,6 +29,10 @@ EQUATIONS = 16
 """The most equations for which the stages of the steps are kept, and their Jacobians computed at once."""
 
 _ELEMENTS = 1 << 23  # of these Jacobians, at most
+
+NOT_FINITE = "The right-hand side or the state is not finite."
+
+_STAYS = 100  # so many steps that do not move the time are a failure
 
 _NEAR = 1e-4  # how far beside an event its function is looked at, relative to the step
 _FLAT = 1e-5  # a slope below this, relative to the values over a step, is none
@@ -63,11 +68,14 @@ class Run(NamedTuple):
 
 
 class _UndefinedError(Exception):
-    """The solver has lost its time: the right-hand side is not finite at the beginning."""
+    """The solver cannot go on, because something is not finite."""
 
 
 def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None) -> Any:
-    """A solver class that notes its steps. after: called with the solver after each step."""
+    """A solver class that notes its steps. after: called with the solver after each step.
+
+    It fails where no step moves the time any more, as LSODA does not by itself.
+    """
 
     def begin(self: Any, fun: Any, t0: Any, y0: Any, *args: Any, **options: Any) -> None:
         method.__init__(self, fun, t0, y0, *args, **options)
@@ -75,6 +83,9 @@ def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None)
 
     def step(self: Any) -> Any:
         message = method.step(self)
+        self.stays = self.stays + 1 if self.status == "running" and self.t == self.t_old else 0
+        if self.stays > _STAYS:
+            self.status, message = "failed", self.TOO_SMALL_STEP
         if self.status != "failed":
             k = getattr(self, "K", None) if self.n <= EQUATIONS else None
             steps.append((self.t, np.array(self.y), None if k is None else k[: self.n_stages].copy()))
@@ -82,7 +93,7 @@ def recorded(method: Any, steps: list[Any], after: Callable[[Any], None] | None)
                 after(self)
         return message
 
-    return type(method.__name__, (method,), {"__init__": begin, "step": step})
+    return type(method.__name__, (method,), {"__init__": begin, "step": step, "stays": 0})
 
 
 class System:
@@ -116,12 +127,12 @@ class System:
         options = dict(self.options)
         with self.fun.given.running():
             if self.jacobian is not None:
-                options["jac"] = self.jacobian(theta)
+                options["jac"] = _checked(self.jacobian(theta))
             rhs, span = self.fun.of_arrays(theta), (float(t0._data), float(t1._data))
 
         def fun(t: Any, y: Any) -> Any:
             if t != t:
-                raise _UndefinedError
+                raise _UndefinedError("The right-hand side is not finite at the beginning; no step can be taken.")
             return rhs(t, y)
 
         try:
@@ -135,9 +146,11 @@ class System:
                     events=[self._event(e, theta) for e in self.events] or None,
                     **options,
                 )
-        except _UndefinedError:
-            result = _undefined(span, y0._data, len(self.events))
+        except _UndefinedError as error:
+            result = _undefined(span, y0._data, len(self.events), str(error))
             steps = [(span[0], y0._data, None), (span[1], y0._data, None)]
+        if result.status >= 0 and not all(np.isfinite(y).all() for _, y, _ in steps):  # LSODA goes on with NaN
+            result.update(status=-1, success=False, message=NOT_FINITE)
         self._look(t0, y0, theta)
         self.runs.append(self._run(result, steps, span, times._data))
         return (wrap(np.array(len(self.runs) - 1)),)
@@ -341,8 +354,20 @@ def queries(t: Array, times: Array) -> list[Point]:
     return [Point(QUERY, i, _segment(t, s), s) for i, s in enumerate(times)]
 
 
-def _undefined(span: tuple[float, float], y0: Array, events: int) -> Any:
-    """SciPy's result of a right-hand side that is not finite at the beginning, where SciPy would not end."""
+def _checked(jacobian: Callable[..., Any]) -> Callable[..., Any]:
+    """A Jacobian for SciPy, which would not say what is not finite."""
+
+    def finite(t: Any, y: Any) -> Any:
+        found = jacobian(t, y)
+        if not np.isfinite(found.data if scipy.sparse.issparse(found) else found).all():
+            raise _UndefinedError(f"The Jacobian of the right-hand side is not finite at t = {t:.6g}.")
+        return found
+
+    return finite
+
+
+def _undefined(span: tuple[float, float], y0: Array, events: int, message: str) -> Any:
+    """SciPy's result where it would not end, or fail with an error of another kind."""
     return scipy.integrate._ivp.ivp.OdeResult(
         t=np.array([span[0]]),
         y=y0[:, None],
@@ -353,9 +378,9 @@ def _undefined(span: tuple[float, float], y0: Array, events: int) -> Any:
         njev=0,
         nlu=0,
         status=-1,
-        message="The right-hand side is not finite at the beginning; no step can be taken.",
+        message=message,
         success=False,
     )
 
 
-__all__ = ["EQUATIONS", "EVENT", "KNOT", "QUERY", "Point", "Run", "System", "queries"]
+__all__ = ["EQUATIONS", "EVENT", "KNOT", "NOT_FINITE", "QUERY", "Point", "Run", "System", "queries"]

@@ -18,7 +18,7 @@ from ..closed_functions import Closed, call
 from ..mirror import mirrors
 from ..progress_bar import Show, shown
 from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, plain_setting
-from .ivp_runs import Run, System, queries
+from .ivp_runs import NOT_FINITE, Run, System, queries
 from .right_hand_side import UserFunction
 from .trajectories import Trajectory
 
@@ -51,6 +51,8 @@ class _Older(System):
             )
         message = info["message"]
         lost = next((str(w.message) for w in caught if issubclass(w.category, scipy.integrate.ODEintWarning)), None)
+        if message == "Integration successful." and not np.isfinite(rows).all():
+            message = NOT_FINITE
         steps = [(t[0], y0._data), (t[-1], y0._data)]
         if self.differentiated and message == "Integration successful." and t[0] != t[-1]:
             found = scipy.integrate.solve_ivp(f, (t[0], t[-1]), y0._data, "LSODA", **self.options)
