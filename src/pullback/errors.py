@@ -259,7 +259,10 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
     kind, given = type(error), tuple(given)
     if vars(error).get("final") or (kind not in _KEPT and kind.__module__.startswith("pullback")):
         return
-    if isinstance(error, (MemoryError, RuntimeError)) and (found := Elsewhere.error(name, error, given)) is not None:
+    if (
+        isinstance(error, (MemoryError, RuntimeError, Warning))
+        and (found := Elsewhere.error(name, error, given)) is not None
+    ):
         raise found from None
     if not _raised_here(error):
         return

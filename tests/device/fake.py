@@ -10,6 +10,7 @@ and is counted in `DeviceArray.waits`.
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -86,10 +87,13 @@ def host(value: Any) -> Any:
     if not isinstance(value, DeviceArray):
         return value
     if value.device.id != MACHINE.current:
-        raise ValueError(
+        said = (
             f"The device where the array resides ({value.device.id}) is different from the current device "
-            f"({MACHINE.current}). Peer access is unavailable between these devices."
+            f"({MACHINE.current}). Peer access"
         )
+        if not MACHINE.peers:
+            raise ValueError(f"{said} is unavailable between these devices.")
+        warnings.warn(f"{said} has been activated automatically.", PerformanceWarning, stacklevel=2)
     return value.inner
 
 
@@ -124,6 +128,10 @@ def solvable(name: str, args: tuple[Any, ...]) -> bool:
     """Whether CuPy solves a system of these shapes, which NumPy broadcasts."""
     a, b = args[0].shape, args[1].shape
     return name != "linalg.solve" or len(b) == 1 or a[:-1] == b[:-1]
+
+
+class PerformanceWarning(RuntimeWarning):
+    """CuPy's warning of what works and is slow."""
 
 
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):

@@ -42,8 +42,8 @@ class Machine:
 
     current: the device that computes. used: the bytes that arrays hold, by device, counted while `limit` is not None;
     `limit` is how many there are. fails_at: the number of allocations until one fails, each counted down. broken: the
-    error of the next kernel. copies: asynchronous and blocking copies between host and device. done: what the device
-    has done, which stands for time.
+    error of the next kernel. peers: whether a device reads another's memory. copies: asynchronous and blocking copies
+    between host and device. done: what the device has done, which stands for time.
     """
 
     count = 2
@@ -56,7 +56,7 @@ class Machine:
         """As it is at its start."""
         self.current, self.limit, self.fails_at, self.broken = 0, None, None, None
         self.used: Counter[int] = Counter()
-        self.peak = 0
+        self.peers = False
         self.copies: Counter[str] = Counter()
         self.done = 0
         self.streams: dict[int, Any] = {}

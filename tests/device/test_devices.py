@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import sys
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -127,6 +128,58 @@ class TestThere:
         with pytest.raises(IndexError, match=r"index_select\(\): an index is out of bounds for a dimension of size 2"):
             pullback.cuda.synchronize()
         pullback.cuda.synchronize()
+
+    def test_the_device_of_new_tensors(self) -> None:
+        def made() -> list[Any]:
+            return [
+                pullback.zeros(2), pullback.tensor([1.0]), pullback.rand(2), pullback.arange(3), pullback.eye(2),
+                pullback.as_tensor(np.ones(2)), pullback.asarray([1.0]), pullback.scalar_tensor(1.0),
+                nn.Linear(2, 2).weight, nn.BatchNorm1d(2).running_mean,
+            ]  # fmt: skip
+
+        host = pullback.ones(2)
+        with pullback.device("cuda"):
+            assert {str(t.device) for t in made()} == {"cuda:0"}
+            assert pullback.get_default_device() == pullback.device("cuda")
+            likes = (
+                pullback.zeros_like(host),
+                host.new_ones(2),
+                host.new_tensor([1.0]),
+                pullback.from_numpy(np.ones(2)),
+            )
+            assert {str(t.device) for t in likes} == {"cpu"}
+            with pullback.device("cpu"):
+                assert {str(t.device) for t in made()} == {"cpu"}
+            assert pullback.zeros(2, device="cpu").device.type == "cpu"
+        with pytest.raises(KeyError), pullback.device("cuda"):
+            raise KeyError
+        assert {str(t.device) for t in made()} == {"cpu"}
+
+    def test_the_default_device_is_that_of_a_thread(self) -> None:
+        pullback.set_default_device("cuda:1")
+        try:
+            assert str(pullback.zeros(2).device) == "cuda:1"
+            assert pullback.get_default_device() == pullback.device("cuda:1")
+            elsewhere: list[Any] = []
+            thread = threading.Thread(target=lambda: elsewhere.append(pullback.zeros(2).device.type))
+            thread.start()
+            thread.join()
+            assert elsewhere == ["cpu"]
+        finally:
+            pullback.set_default_device(None)
+        assert pullback.get_default_device() == pullback.device("cpu")
+        there = pullback.zeros(2, device="cuda")
+        assert there.new_tensor([1.0]).device == there.new_zeros(1).device == there.device
+        assert there.new_zeros(1, device="cpu").device.type == "cpu"
+        assert there.new_ones(1, device="cuda:1").device.index == 1
+
+    def test_gradients_are_added_in_place(self) -> None:
+        x = pullback.ones(2, device="cuda", requires_grad=True)
+        (x * 3).sum().backward()
+        g = x.grad
+        (x * 2).sum().backward()
+        assert x.grad is g
+        assert g.tolist() == [5.0, 5.0]
 
     def test_another_gpu_than_there_is(self) -> None:
         with pytest.raises(RuntimeError, match="invalid device ordinal"):

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,20 @@ def test_tensors_of_two_devices(name: str, work: Any, other: str) -> None:
         work(a, b)
     assert a.grad is None
     assert a.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(("name", "work"), TWO)
+def test_tensors_of_two_devices_that_read_each_others_memory(name: str, work: Any) -> None:
+    """There CuPy computes, and warns; the warning is an error."""
+    MACHINE.peers = True
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        cuda.init()
+        a, b = pullback.ones(2, device="cuda:0"), pullback.ones(2, device="cuda:1")
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            work(a, b)
+        with pytest.raises(RuntimeError, match=r"within pullback\.cuda\.device\(1\)"):
+            b * b
 
 
 def test_tensors_of_a_device_that_is_not_the_current_one() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import threading
 from typing import Any, Final
 
 import numpy as np
@@ -458,12 +459,13 @@ class device:  # noqa: N801 - torch's name
         return hash((self.type, self.index))
 
     def __enter__(self) -> device:
-        """Make it the device of new tensors, as ``with torch.device("cpu"):`` does; it is only checked."""
+        """Make it the device of new tensors within a ``with`` block, in this thread."""
         check_device(self)
+        _PLACES.inner.append(self)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        pass
+        _PLACES.inner.pop()
 
     def __repr__(self) -> str:
         return (
@@ -475,6 +477,24 @@ class device:  # noqa: N801 - torch's name
 
 
 CPU = device("cpu")
+
+
+class _Places(threading.local):
+    """The devices of new tensors in a thread: the default, and those of the ``with`` blocks that are open."""
+
+    def __init__(self) -> None:
+        self.default: device | None = None
+        self.inner: list[device] = []
+
+
+_PLACES = _Places()
+
+
+def place_of_new(given: Any = None) -> Any:
+    """Where a new tensor shall lie: the device that was given, else the default; None where neither was said."""
+    if given is not None:
+        return given
+    return _PLACES.inner[-1] if _PLACES.inner else _PLACES.default
 
 
 def check_device(value: Any) -> None:
@@ -493,13 +513,17 @@ def check_device(value: Any) -> None:
 
 
 def get_default_device() -> device:
-    """The device of new tensors: the CPU."""
-    return CPU
+    """The device of new tensors: the CPU, unless another one was chosen."""
+    return place_of_new() or CPU
 
 
 def set_default_device(device: Any) -> None:
-    """Choose the device of new tensors: the CPU or None, RuntimeError for any other."""
+    """Choose the device of new tensors, in this thread: a GPU, the CPU or None. RuntimeError if it is not there.
+
+    Tensors like another one lie where that does. ``with pullback.device("cuda"):`` chooses for a block.
+    """
     check_device(device)
+    _PLACES.default = None if device is None else type(CPU)(device)
 
 
 errors.doors(globals(), "can_cast device finfo iinfo promote_types set_default_device set_default_dtype")

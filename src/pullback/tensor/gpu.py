@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
@@ -74,6 +75,8 @@ def _found() -> Any:
                 do="run nvidia-smi, which says what the driver finds; or leave device out",
             )
         )
+    if not Started.found and found.cuda.runtime.getDeviceCount() > 1:  # CuPy would compute on the current one
+        warnings.filterwarnings("error", "The device where the array resides .* is different from the current device")
     Started.found = os.getpid()
     return found
 

@@ -756,7 +756,7 @@ class Methods:
     def new_ones(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
         """`ones` with this tensor's dtype unless another is given."""
     def new_tensor(self, data: Any, *, dtype: Any = ..., device: Any = ..., requires_grad: Any = ..., **kwargs: Any) -> Any:
-        """`tensor`, with the dtype of this one unless another is given."""
+        """`tensor`, with the dtype and on the device of this one unless another is given."""
     def new_zeros(self, *args: Any, dtype: Any = ..., **kwargs: Any) -> Any:
         """`zeros` with this tensor's dtype unless another is given."""
     def nextafter(self, other: Tensor | _Other, *, out: Any = ...) -> Tensor:

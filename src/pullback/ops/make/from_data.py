@@ -406,7 +406,7 @@ def tensor(
         copied: Any = _copied(data, dtype)
     else:
         copied = _values(data, dtype)
-    return finish(copied, device, requires_grad, pin_memory=pin_memory)
+    return finish(copied, dtypes.place_of_new(device), requires_grad, pin_memory=pin_memory)
 
 
 def _copied(source: Tensor, dtype: Any) -> Any:
@@ -419,8 +419,8 @@ def _copied(source: Tensor, dtype: Any) -> Any:
 def _new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, **place: Any
 ) -> Tensor:
-    """`tensor`, with the dtype of this one unless another is given."""
-    dtype = self.dtype if dtype is None else dtype
+    """`tensor`, with the dtype and on the device of this one unless another is given."""
+    dtype, device = self.dtype if dtype is None else dtype, self.device if device is None else device
     if isinstance(data, Tensor):
         warnings.warn(_COPY.format("tensor.new_tensor(sourceTensor)"), stacklevel=errors.callers_level())
         return finish(_copied(data, dtype), device, requires_grad, **place)
@@ -443,12 +443,13 @@ def scalar_tensor(
     if not isinstance(s, (bool, int, float, complex, np.generic)):
         raise TypeError(errors.message("scalar_tensor()", expected="a number", found=errors.describe(s)))
     wanted = dtypes.default() if dtype is None else dtypes.to_numpy(dtype)
-    return finish(fitting(np.asarray(s), wanted), device, requires_grad, layout, pin_memory)
+    return finish(fitting(np.asarray(s), wanted), dtypes.place_of_new(device), requires_grad, layout, pin_memory)
 
 
 @by_modes
 def as_tensor(data: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """`data` as a tensor, without a copy if it is a tensor, an array of that dtype, or shares its memory as one."""
+    device = dtypes.place_of_new(device)
     dtypes.check_device(device)
     if isinstance(data, Tensor):
         made = data if dtype is None else to(data, dtype)
@@ -518,6 +519,7 @@ def asarray(
     copy: True always copies; False never does, with a ValueError if a copy is needed. requires_grad: None keeps that of
     a given tensor. A buffer is read as elements of `dtype` (by default the default dtype).
     """
+    device = dtypes.place_of_new(device)
     dtypes.check_device(device)
     if isinstance(obj, Tensor):
         made = obj.detach() if requires_grad is False and obj.requires_grad else obj

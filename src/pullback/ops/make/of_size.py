@@ -66,6 +66,8 @@ def factory(make: Callable[..., Any], home: str = "") -> Callable[..., Tensor]:
             args = (named.pop("size"),)
         if out is not None:
             named["dtype"] = _dtype_of_out(name, out, named.get("dtype"))
+        if device is None and out is None and not any(isinstance(a, Tensor) for a in args):
+            device = dtypes.place_of_new()
         if draws:
             like = next((a for a in (*args, out) if isinstance(a, Tensor)), "cpu") if device is None else device
             named["generator"] = generator_for(like, named.get("generator"))
@@ -277,8 +279,11 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None, memory_format: 
 
 def _new(make: Callable[..., Tensor]) -> Any:
     def call(self: Tensor, *args: Any, dtype: Any = None, **place: Any) -> Tensor:
+        given = place.get("device")
+        if given is None and dtypes.place_of_new() is not None:
+            place["device"] = "cpu"  # this tensor says where, not the default
         made = make(*args, dtype=self.dtype if dtype is None else dtype, **place)
-        if is_payload(self._data):
+        if is_payload(self._data) and given is None:
             return finish(beside(self._data, made._data), None, made._requires_grad)
         if not isinstance(self, Lifted):
             return made
