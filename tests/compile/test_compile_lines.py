@@ -469,6 +469,9 @@ ELSEWHERE = {
     ("stand_in.py", "register_post_accumulate_grad_hook"): "test_compile_state.py",
     ("stand_in.py", "_base"): "test_compile_facts.py",
     ("stand_in.py", "__repr__"): "test_compile_facts.py",
+    ("traced.py", "_place_of"): "device/test_cuda_compile.py: a copy to another device",
+    ("tracing.py", "_refuse_places"): "device/test_cuda_compile.py: two devices side by side",
+    ("whole_calls.py", "_checked"): "device/test_cuda_compile.py: a Function that gives results of the host",
     ("traced.py", "_new"): "test_payload.py: a tensor of another kind that the function makes",
 }
 

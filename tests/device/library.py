@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .cuda_shim import RawModule as RawModule
 from .fake import DeviceArray
 from .machine import (
     DESTROYED,
@@ -236,6 +237,12 @@ class _Capsule:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+def empty(shape: Any, dtype: Any = float) -> DeviceArray:
+    """Memory with rubbish in it, so that what is never written shows."""
+    found = np.empty(shape, dtype)
+    return DeviceArray(np.ndarray(found.shape, found.dtype, b"\x55" * found.nbytes).copy())
 
 
 def from_dlpack(data: Any) -> Any:

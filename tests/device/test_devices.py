@@ -227,3 +227,25 @@ class TestNotThere:
         x = pullback.ones(2, requires_grad=True)
         nn.Linear(2, 1)(x.to("cpu").cpu()).sum().backward()
         assert x.device == pullback.device("cpu")
+
+
+@pytest.mark.usefixtures("gpu")
+def test_gradients_of_tensors_on_a_device_are_checked() -> None:
+    x, w = pullback.randn(3, 2, device="cuda"), pullback.randn(2, device="cuda")
+    f = lambda x, w: {"a": pullback.tanh(x * w).sum(0), "b": x.exp()}  # noqa: E731
+    assert pullback.autograd.gradcheck(f, (x, w), check_forward_ad=True, check_batched_grad=True)
+    assert pullback.autograd.gradgradcheck(f, (x, w))
+    assert pullback.autograd.gradcheck(f, (x.requires_grad_(), w.to(pullback.float64)))
+
+    class Wrong(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: pullback.Tensor) -> pullback.Tensor:
+            assert type(x._data) is DeviceArray
+            return x * 3
+
+        @staticmethod
+        def backward(ctx: Any, g: pullback.Tensor) -> pullback.Tensor:
+            return g * 2
+
+    with pytest.raises(pullback.autograd.GradcheckError, match="a constant factor"):
+        pullback.autograd.gradcheck(Wrong.apply, pullback.randn(3, device="cuda"))

@@ -18,7 +18,8 @@ from ..diagnose.watch import Watch, is_computing, without_collector
 from ..interpreters.traced import TraceError
 from ..ops.make.generators import fork_rng
 from ..tensor import dtypes
-from ..tensor.memory import INFERENCE
+from ..tensor.gpu import gpu_of, to_host
+from ..tensor.memory import INFERENCE, LevelPayload
 from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
@@ -275,12 +276,12 @@ class Compiled:
 
         Where that does not count as the call, nothing is changed: what was written to is put back.
         """
-        kept = [] if self._fallback else [t for t in reached if type(t._data) is np.ndarray]
+        kept = [] if self._fallback else [t for t in reached if not isinstance(t._data, LevelPayload)]
         before = [(t, t._data.copy(), t._edge, t._requires_grad) for t in kept]
         with fork_rng(enabled=not self._fallback):
             ran = _Ran(self.traced_function(*args, **kwargs))
         for t, values, edge, requires_grad in before:
-            if t._data.shape == values.shape and t._data.tobytes() != values.tobytes():
+            if t._data.shape == values.shape and to_host(t._data).tobytes() != to_host(values).tobytes():
                 t._data[...] = values
                 t._edge, t._requires_grad = edge, requires_grad
         return ran
@@ -313,10 +314,13 @@ class Compiled:
             self._warned.add(text)
             warnings.warn(f"compile: {text}", stacklevel=errors.callers_level())
 
-    def explain(self) -> str:
-        """The plan for each signature so far: loops, calls, saved values, and recomputed values."""
+    def explain(self, source: bool = False) -> str:
+        """The plan for each signature so far: where it runs, loops, calls, saved values, and recomputed values.
+
+        source: with the C, or on a GPU the CUDA C, of the loops.
+        """
         found = [e for entries in self._entries.values() for e in entries if e is not None]
-        return explained(_name(self.traced_function), found)
+        return explained(_name(self.traced_function), found, source)
 
 
 class _Ran(NamedTuple):
@@ -357,9 +361,13 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         seen[id(value)] = len(tensors)
         tensors.append(value)
         data = value._data
-        if type(data) is not _array or value._version_of is INFERENCE:
+        if value._version_of is INFERENCE:
             raise _NotPlain
-        return (kind, data.dtype, data.shape, value._requires_grad)
+        if type(data) is _array:
+            return (kind, data.dtype, data.shape, value._requires_grad)
+        if (gpu := gpu_of(data)) is None or isinstance(data, LevelPayload):
+            raise _NotPlain
+        return (kind, data.dtype, data.shape, value._requires_grad, gpu)
     if issubclass(kind, Tensor):
         raise _NotPlain
     if issubclass(kind, (tuple, list)):
@@ -371,9 +379,11 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
 
 def _still_good(entry: Entry, tensors: list[Tensor], seen: dict[int, int]) -> bool:
     """Whether all values that the function reaches besides its arguments are unchanged."""
-    for t, dtype, shape, requires in entry.kinds:
+    for t, dtype, shape, requires, gpu in entry.kinds:
         data = t._data
         if data.dtype is not dtype or data.shape != shape or t._requires_grad is not requires or id(t) in seen:
+            return False
+        if (gpu is not None or type(data) is not _array) and gpu_of(data) != gpu:
             return False
     if not all(tensors[i] is t for t, i in entry.shared) or not entry.environment.holds_still():
         return False

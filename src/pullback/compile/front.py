@@ -37,8 +37,8 @@ def compile(
         fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the same; other arguments
         are part of the signature, and must be hashable. A `nn.Module` becomes one that holds it. backend: "c" (loops
         are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
-            or None: C if there is a compiler. Torch's "inductor" means None, and with "eager" and "aot_eager" `fn`
-            itself is returned.
+            or None: C if there is a compiler. On a GPU, "c" is CUDA C, and "numpy" are CuPy's functions. Torch's
+            "inductor" means None, and with "eager" and "aot_eager" `fn` itself is returned.
         fallback: a function that cannot be traced runs uncompiled, with one warning, instead of raising.
         static: names of arguments that are part of the signature as a whole, by equality.
         fullgraph: as in torch; a program is always whole, so True changes nothing. It contradicts `fallback`.

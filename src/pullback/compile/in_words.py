@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ..tensor.printing import count_of_bytes
+from .backends import c_source, cuda_source
 from .backends.loop import Loop, Step
 from .plan.fuse import LoopStage
 from .plan.plan import Plan
 from .signature import Entry
 from .trace.program import Value
 
+SOURCES: dict[str, Callable[[Loop], str]] = {"c": c_source.own_part, "cuda": lambda loop: cuda_source.own_part(loop)[0]}
+"""The source of a loop, by the form that runs it."""
 
-def explained(name: str, entries: Sequence[Entry]) -> str:
-    """The plans of all signatures, as text."""
+
+def explained(name: str, entries: Sequence[Entry], source: bool = False) -> str:
+    """The plans of all signatures, as text. source: with that of the loops."""
     if not entries:
         return f"{name}: nothing has been compiled yet; call it first"
     lines: list[str] = []
     for entry in entries:
         given = ", ".join(_shown(v) for v in entry.arguments)
-        lines.append(f"{name}({given})")
-        lines += _of_plan("forward", entry.forward)
+        where = "" if entry.traced.gpu is None else f" on cuda:{entry.traced.gpu}"
+        lines.append(f"{name}({given}){where}")
+        lines += _of_plan("forward", entry.forward, source)
         if entry.saving is not None:
             saved = entry.saving.saved
             lines.append(f"  saved for backward: {', '.join(_shown(v) for v in saved) or 'nothing'}")
@@ -29,7 +34,7 @@ def explained(name: str, entries: Sequence[Entry]) -> str:
             again = sorted((v for v in entry.saving.recomputed if v.kind == "map"), key=lambda v: v.number)
             lines.append(f"  computed again: {', '.join(f'{v} {v.fn}' for v in again) or 'nothing'}")
             for plan in entry.backward_plans():
-                lines += _of_plan("backward", plan)
+                lines += _of_plan("backward", plan, source)
         if entry.traced.problem:
             lines.append(f"  backward: operation by operation, for it could not be traced ({entry.traced.problem})")
         for op, reason in entry.traced.lowered.opaque.items():
@@ -37,13 +42,15 @@ def explained(name: str, entries: Sequence[Entry]) -> str:
     return "\n".join(lines)
 
 
-def _of_plan(direction: str, plan: Plan) -> list[str]:
+def _of_plan(direction: str, plan: Plan, source: bool) -> list[str]:
     lines = [f"  {direction}:"]
     backends = iter(plan.backends)
     for stage in plan.stages:
         if isinstance(stage, LoopStage):
             name, reason = next(backends)
             lines += _of_loop(stage, name, reason)
+            if source and name in SOURCES:
+                lines += [f"      | {line}" for line in SOURCES[name](stage.loop).splitlines()]
         else:
             value = stage.value
             what = getattr(value.fn, "__name__", None) or value.fn or value.kind

@@ -12,11 +12,14 @@ import numpy as np
 
 from ..interpreters.functions import recording
 from ..interpreters.traced import is_whole, of_another_kind
+from ..tensor.arrays import zeros_beside
+from ..tensor.gpu import gpu_of
 from ..tensor.nested import leaves
-from ..tensor.protocol import is_payload
+from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import Tensor
 from .plan.fuse import LoopStage, schedule
-from .plan.plan import Plan
+from .plan.on_gpu import OnGpu
+from .plan.plan import OnHost, Plan
 from .plan.saving import Saving
 from .trace.closure import Environment
 from .trace.holders import equal, memory
@@ -63,7 +66,7 @@ class Entry:
         inputs = [*given, *outside]
         self.reached = len(inputs)
         for t in outside:
-            if is_payload(t._data):
+            if is_payload(t._data) and gpu_of(t._data) is None:
                 raise of_another_kind(t._data, environment.place(t))
         self._recorded, self._known = recorded, [known_of(t) for t in inputs]
         self.traced = traced = trace(call, [t._data for t in inputs], self._known, recorded)
@@ -71,7 +74,7 @@ class Entry:
         self.arguments = traced.arguments
         self.plain = not (traced.problem or traced.users)
         self.tensors = [*outside, *traced.captured]
-        self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad) for t in self.tensors]
+        self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad, gpu_of(t._data)) for t in self.tensors]
         self._layouts = self._found_layouts(inputs) if traced.layouts else None
         guarded = environment.guards.holders if traced.written else []
         self.read_by_value = [holder for holder in guarded if memory(holder) is not None]
@@ -118,8 +121,8 @@ class Entry:
         new = [i for i, a in enumerate(arrays) if not (before and a is before[i])]
         written = [i for i, _ in self.traced.written]
         for i, j in {*itertools.product(written, new), *itertools.product({*written} & {*new}, range(len(arrays)))}:
-            other = memory(arrays[j])
-            if i != j and other is not None and np.may_share_memory(arrays[i], other) and shares(arrays[i], other):
+            other = arrays[j] if is_foreign(arrays[j]) else memory(arrays[j])
+            if i != j and other is not None and shares(arrays[i], other):
                 return i, j
         self._apart = arrays
         return None
@@ -165,7 +168,9 @@ class Entry:
         gradients: bool = False,
     ) -> Plan:
         backend, threads = self.options
-        return Plan(stages, inputs, outs, backend=backend, threads=threads, fresh=fresh, given_away=gradients)
+        gpu = self.traced.gpu
+        place = OnHost(backend, threads) if gpu is None else OnGpu(gpu, backend, self.traced.on_host)
+        return Plan(stages, inputs, outs, place=place, fresh=fresh, given_away=gradients)
 
     def unwritten(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The tensors, with copies instead of those that the function writes to."""
@@ -224,7 +229,8 @@ class Entry:
                             raise
         if found is None:
             values = zip(arrays, self.traced.cotangents, strict=True)
-            every = [np.zeros(v.shape, v.dtype) if c is None else np.array(c) for c, v in values]
+            like = next(c for c in arrays if c is not None)
+            every = [zeros_beside(like, v.shape, v.dtype) if c is None else np.copy(c) for c, v in values]
             return self.backward(tensors, saved, every, wanted)
         plan, places = found
         cotangents = [
@@ -263,7 +269,11 @@ class Entry:
 
 
 def shares(a: Array, b: Array) -> bool:
-    """Whether two arrays have an element in common; yes, where that takes long to find out."""
+    """Whether two arrays have an element in common; yes, where that takes long to find out, or a wait for a device."""
+    if is_foreign(a) is not is_foreign(b) or not np.may_share_memory(a, b):
+        return False
+    if is_foreign(a):
+        return True
     try:
         return np.shares_memory(a, b, max_work=10_000)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

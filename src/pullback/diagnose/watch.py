@@ -21,9 +21,9 @@ from .places import formatted, is_ours, place_of
 
 _PYTHON = (*{sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")}, "<frozen ")
 _INSTALLED = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
-_COMPUTES = ("numpy", "scipy", "pullback")
-"""Their functions depend on their arguments, but for random numbers, whose state is compared. This library is named for
-the methods that Python writes for its classes, which are in no file."""
+COMPUTES = {"numpy", "scipy", "cupy", "cupyx", "pullback"}
+"""The packages to compute with. Their functions depend on their arguments, but for random numbers, whose state is
+compared. This library is named for the methods that Python writes for its classes, which are in no file."""
 _RESTORING: set[types.CodeType] = set()
 _ON_THE_WAY = ("_getframe", "getrefcount", "id", "hash", "get_ident", "__import__")
 """What Python's library asks for on the way."""
@@ -36,8 +36,13 @@ def is_python(code: types.CodeType) -> bool:
 
 
 def is_computing(frame: types.FrameType) -> bool:
-    """Whether the code of a frame is that of a package to compute with: NumPy, SciPy, or this library."""
-    return str(frame.f_globals.get("__name__")).partition(".")[0] in _COMPUTES
+    """Whether the code of a frame is that of a package to compute with: NumPy, SciPy, CuPy, or this library."""
+    return computes(str(frame.f_globals.get("__name__")))
+
+
+def computes(module: str) -> bool:
+    """Whether a module is one to compute with."""
+    return module.partition(".")[0] in COMPUTES or module in COMPUTES
 
 
 def _is_passed(frame: types.FrameType) -> bool:

@@ -21,12 +21,15 @@ from ..autograd.node import edge_of, next_order
 from ..diagnose.places import Place, formatted, user_place
 from ..table.levels import Level, inner, mapped
 from ..table.writing import Through
+from ..tensor.dtypes import device
+from ..tensor.gpu import gpu_of, to_gpu, to_host
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread
 from ..tensor.protocol import is_payload
 from ..tensor.tensor import Lifted, Tensor, wrap
 from ..tensor.views import overlaps
 from .functions import recording
+from .payload import each
 
 if TYPE_CHECKING:
     from ..table.op import Op
@@ -143,6 +146,12 @@ class Traced(LevelPayload):
         return False
 
     @property
+    def gpu(self) -> int | None:  # type: ignore[override]
+        """The number of the GPU that the value lies on; its example lies on the host."""
+        found: int | None = self.level.gpus[self.number]
+        return found
+
+    @property
     def layout(self) -> np.ndarray[Any, Any]:
         """The example, whose memory the examples of its views share."""
         return self.example
@@ -174,7 +183,8 @@ class Traced(LevelPayload):
         return Traced(self.level, self.number, self.example)
 
     def like(self, array: Any) -> Traced:
-        return self.level.constant(wrap(np.asarray(array)))
+        array = array if gpu_of(array) is not None else np.asarray(array)
+        return self.level.constant(wrap(array if self.gpu is None else to_gpu(array, self.gpu)))
 
     def assign(self, new: LevelPayload) -> None:
         assert isinstance(new, Traced)
@@ -225,12 +235,13 @@ class Trace(Level):
 
     inputs: the numbers of its arguments. captured: tensors from outside that it met, by the number they have here.
     layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
-    ended: whether the function has returned, and its gradients are recorded. refusal: the first error about what cannot
-    be traced, also if the function catches it; None once that has been done in another way.
+    on_gpu: whether some of its values lie on a GPU. ended: whether the function has returned, and its gradients are
+    recorded. refusal: the first error about what cannot be traced, also if the function catches it; None once that has
+    been done in another way.
     """
 
     shares_graph = observes = True
-    layouts = whole = ended = False
+    layouts = whole = ended = on_gpu = False
     refusal: TraceError | None = None
 
     def __init__(self, kind: type[Lifted], as_a_whole: Callable[..., list[Any]]) -> None:
@@ -239,7 +250,8 @@ class Trace(Level):
         super().__init__()
         self._kind, self._as_a_whole = kind, as_a_whole
         self.entries: list[Entry] = []
-        self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number
+        self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number, on the host
+        self.gpus: list[int | None] = []  # where each value lies
         self.inputs: list[int] = []
         self.captured: dict[int, tuple[Tensor, int]] = {}  # by number: the tensor and its version
         self.sources: dict[int, np.ndarray[Any, Any]] = {}  # by number: its array; the example is a copy
@@ -250,9 +262,12 @@ class Trace(Level):
         self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
         self._began = next_order()
 
-    def lift(self, example: np.ndarray[Any, Any], known: Known | None = None) -> Tensor:
-        """A new argument of the program. known: of the tensor that it stands for."""
-        made = self._new(example)
+    def lift(self, example: Any, known: Known | None = None, gpu: int | None = None) -> Tensor:
+        """A new argument of the program. known: of the tensor that it stands for. gpu: where it lies, if the example
+        lies on the host."""
+        if (own := gpu_of(example)) is not None:
+            gpu, example = own, copied(example)
+        made = self._new(example, gpu)
         self.inputs.append(made.number)
         t = wrap(made)
         if known is not None:
@@ -263,10 +278,12 @@ class Trace(Level):
     def register(self, t: Tensor) -> None:
         t.__class__ = self._kind
 
-    def _new(self, example: Any) -> Traced:
+    def _new(self, example: Any, gpu: int | None = None) -> Traced:
         if is_payload(example):
             raise of_another_kind(example)
         self.examples.append(np.asarray(example))
+        self.gpus.append(gpu)
+        self.on_gpu |= gpu is not None
         return Traced(self, len(self.examples) - 1, self.examples[-1])
 
     def number_of(self, t: Tensor) -> int:
@@ -277,7 +294,9 @@ class Trace(Level):
     def example(self, t: Tensor) -> Tensor:
         """The values of a tensor in the traced call, without a graph."""
         held = inner(t, self)
-        return wrap(held.example if isinstance(held, Traced) else t._data)
+        if not isinstance(held, Traced) and gpu_of(t._data) is None:
+            return wrap(t._data)
+        return wrap(held.example if isinstance(held, Traced) else self.constant(t).example)
 
     def constant(self, t: Tensor) -> Traced:
         held = inner(t, self)
@@ -293,7 +312,7 @@ class Trace(Level):
         known = self._known.get(id(t))
         if known is not None and self._is_current(known._data.number):
             return known
-        if isinstance(t._data, LevelPayload) or not isinstance(t._data, np.ndarray):
+        if not _is_memory(t._data):
             raise of_another_kind(t._data)
         if t._edge is not None and t._edge[0]._order < self._began:
             raise refused(
@@ -301,7 +320,7 @@ class Trace(Level):
                 f"function (shape {list(t._data.shape)}), so that it would be the same in every call",
                 "pass that tensor as an argument",
             )
-        made = self._new(self._copied(t._data))
+        made = self._new(self._copied(t._data), gpu_of(t._data))
         self.met.append(made.number)
         self.sources[made.number] = t._data
         self._latest[id(t._data)] = made.number
@@ -321,7 +340,7 @@ class Trace(Level):
     def _differs(self, number: int) -> bool:
         """Whether the array of a tensor from outside holds other values than when it was read."""
         source, example = self.sources[number], self.examples[number]
-        return source.shape != example.shape or source.tobytes() != example.tobytes()
+        return source.shape != example.shape or to_host(source).tobytes() != example.tobytes()
 
     def _is_current(self, number: int) -> bool:
         """Whether a tensor from outside is as it was when it was read."""
@@ -352,7 +371,7 @@ class Trace(Level):
             other, _ = self.captured.pop(number)
             self._known.pop(id(other), None)
         for tensor in made:
-            data = self._new(np.array(tensor._data))
+            data = self._new(np.array(to_host(tensor._data)), gpu_of(tensor._data))
             self.entries.append(Entry(None, (data.example,), {}, (data.number,)))
             view = tensor._view
             if view is not None and view.op is not None:
@@ -433,10 +452,16 @@ class Trace(Level):
                 "choose with pullback.where(mask, x, 0) instead of taking elements out",
                 ValuesError,
             )
-        written = (
-            mapped(lambda t: Ref(self.number_of(t)), args),
-            {k: mapped(lambda t: Ref(self.number_of(t)), v) for k, v in kwargs.items()},
-        )
+        if self.on_gpu:  # constants of a rule, which lie there
+            args, kwargs = each(_as_tensor, args), each(_as_tensor, kwargs)
+        met: list[int] = []
+
+        def ref(t: Tensor) -> Ref:
+            met.append(self.number_of(t))
+            return Ref(met[-1])
+
+        written = (mapped(ref, args), {k: mapped(ref, v) for k, v in kwargs.items()})
+        gpu = self._place_of(op, met, args, kwargs)
         with recording(False):
             out = op.unchecked(*mapped(self.example, args), **{k: mapped(self.example, v) for k, v in kwargs.items()})
         if not isinstance(out, (Tensor, tuple, list)):
@@ -447,11 +472,31 @@ class Trace(Level):
         outs: Sequence[Tensor] = [out] if isinstance(out, Tensor) else out
         if op.view and not self.layouts:
             self.layouts = _merges(written[0][0] if args else None, outs, self.examples)
-        made: list[Any] = [self._new(o._data) for o in outs]
+        made: list[Any] = [self._new(o._data, gpu) for o in outs]
         self.entries.append(Entry(op, *written, tuple(m.number for m in made)))
         if isinstance(out, Tensor):
             return made[0]
         return type(out)(*made) if hasattr(out, "_fields") else tuple(made)
+
+    def _place_of(self, op: Op, numbers: Sequence[int], args: tuple[Any, ...], kwargs: dict[str, Any]) -> int | None:
+        """Where the results of an operation on these values lie: as in eager mode, whose errors it raises."""
+        if any(isinstance(a, device) for a in args):
+            raise refused(
+                "a tensor is copied to another device, but a program runs on one",
+                "copy it before the call, or the result after it",
+                ValuesError,
+            )
+        found = {self.gpus[n] for n in numbers}
+        of_host = any(self.gpus[n] is None and self.examples[n].ndim for n in numbers)
+        if len(found) > 1 and (of_host or len(found - {None}) > 1):
+            with recording(False):  # it is the operation that refuses them, or does not
+                op.unchecked(*mapped(self._there, args), **{k: mapped(self._there, v) for k, v in kwargs.items()})
+        return next((gpu for gpu in found if gpu is not None), None)
+
+    def _there(self, t: Tensor) -> Tensor:
+        """The values of a tensor in the traced call, where it lies."""
+        gpu, example = self.gpus[self.number_of(t)], self.example(t)
+        return example if gpu is None else wrap(to_gpu(example._data, gpu))
 
     def line(self, t: Tensor) -> str:
         """The line that last wrote to a tensor of this level; "" if none did."""
@@ -478,12 +523,17 @@ class Trace(Level):
         return next((t for number, t in alive.items() if self._differs(number)), None)
 
 
+def _as_tensor(value: Any) -> Any:
+    """A tensor that holds an array of a GPU; any other value itself."""
+    return value if gpu_of(value) is None else wrap(value)
+
+
 def _memory(tensors: Sequence[Tensor]) -> dict[int, Any]:
     """The arrays that hold the memory of some tensors, by their ids; none if something else than arrays does."""
     found: dict[int, Any] = {}
     for t in tensors:
         array: Any = t._data
-        while isinstance(array, np.ndarray):
+        while _is_memory(array):
             found[id(array)] = array
             array = array.base
         if array is not None:
@@ -496,22 +546,28 @@ def _is_held(arrays: dict[int, np.ndarray[Any, Any]], number: int) -> bool:
     listed = collections.Counter(map(id, arrays.values()))
     views = collections.Counter(id(a.base) for a in {id(a): a for a in arrays.values()}.values() if a.base is not None)
     array: Any = arrays[number]
-    while isinstance(array, np.ndarray):
+    while _is_memory(array):
         if sys.getrefcount(array) > REFERENCES + listed[id(array)] + views[id(array)]:
             return True
         array = array.base
     return array is not None
 
 
-def copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A copy that lies in memory as the array does, and is part of a larger piece of memory if the array is."""
+def copied(array: Any) -> np.ndarray[Any, Any]:
+    """A copy on the host that lies in memory as the array does, and is part of a larger piece of it if the array is."""
     if not array.size:
-        return array
-    low, high = np.lib.array_utils.byte_bounds(array)
+        return np.asarray(to_host(array))
+    reach = [step * (n - 1) for n, step in zip(array.shape, array.strides, strict=True)]
+    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + array.itemsize
     memory = np.empty(high - low + (not is_whole(array)), np.uint8)
-    made = np.ndarray(array.shape, array.dtype, memory, array.__array_interface__["data"][0] - low, array.strides)
-    made[...] = array
+    made = np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
+    made[...] = to_host(array)
     return made
+
+
+def _is_memory(array: Any) -> bool:
+    """Whether it is an array of the host or of a GPU."""
+    return isinstance(array, np.ndarray) or gpu_of(array) is not None
 
 
 def _version(t: Tensor) -> int:
@@ -532,7 +588,7 @@ def is_whole(array: Any) -> bool:
     owner = array
     while owner.base is not None:
         owner = owner.base
-        if not isinstance(owner, np.ndarray):
+        if not _is_memory(owner):
             return False
     return bool(owner.nbytes == array.nbytes)
 

@@ -19,7 +19,7 @@ from ..tensor.protocol import is_foreign
 
 # Reductions and scans -------------------------------------------------------------------------------------------------
 
-_FOLDS: dict[Any, Any] = {np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all, np.logical_or: np.any}
+FOLDS: dict[Any, Any] = {np.maximum: np.max, np.minimum: np.min, np.logical_and: np.all, np.logical_or: np.any}
 _SCANS = (np.add, np.multiply)
 
 
@@ -33,10 +33,10 @@ def folded(ufunc: np.ufunc, x: Any, axis: Any = None, keepdims: bool = False, in
         how = {} if initial is None else {"initial": initial}
         return ufunc.reduce(x, axis=axis, keepdims=keepdims, **how)
     if initial is None:
-        return _FOLDS[ufunc](x, axis=axis, keepdims=keepdims)
+        return FOLDS[ufunc](x, axis=axis, keepdims=keepdims)
     if not x.size:
         return np.full_like(x, initial, shape=np.sum(np.empty(x.shape, bool), axis=axis, keepdims=keepdims).shape)
-    return ufunc(_FOLDS[ufunc](x, axis=axis, keepdims=keepdims), initial)
+    return ufunc(FOLDS[ufunc](x, axis=axis, keepdims=keepdims), initial)
 
 
 def scanned(ufunc: np.ufunc, x: Any, axis: int, dtype: Any = None) -> Any:

@@ -40,9 +40,9 @@ class CompiledModule(Module):
         """The result of the compiled module."""
         return vars(self)["_compiled"](*args, **kwargs)
 
-    def explain(self) -> str:
-        """The compiled programs, one for each signature so far; see docs/compile.md."""
-        return str(vars(self)["_compiled"].explain())
+    def explain(self, source: bool = False) -> str:
+        """The compiled programs, one for each signature so far; see docs/compile.md. source: with that of the loops."""
+        return str(vars(self)["_compiled"].explain(source))
 
     def __getattr__(self, name: str) -> Any:
         modules = vars(self).get("_modules", {})

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import errors
 from .adding import summed
+from .gpu import gpu_of, to_gpu
 from .memory import LevelPayload, innermost
 from .protocol import is_foreign, is_payload
 
@@ -285,11 +286,15 @@ def _kind(like: Any) -> Any:
     """The innermost payload behind `like`, if it is no array; None for an array, beside which an array is right."""
     if type(like) is np.ndarray:
         return None
-    while isinstance(like, LevelPayload) or hasattr(type(like), "_data"):
-        like = innermost(like if isinstance(like, LevelPayload) else like._data)
-        if isinstance(like, LevelPayload):
+    found = like
+    while isinstance(found, LevelPayload) or hasattr(type(found), "_data"):
+        found = innermost(found if isinstance(found, LevelPayload) else found._data)
+        if isinstance(found, LevelPayload):
             return None
-    return like if type(like) is not np.ndarray and is_payload(like) else None
+    if type(found) is not np.ndarray:
+        return found if is_payload(found) else None
+    gpu = gpu_of(like if isinstance(like, LevelPayload) else like._data)  # of a program, whose examples lie on the host
+    return None if gpu is None else to_gpu(np.empty(0, found.dtype), gpu)
 
 
 def _layout(kind: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import errors
+from .memory import LevelPayload
 from .printing import count_of_bytes as _bytes
 from .protocol import checks_due, is_foreign
 
@@ -107,6 +108,10 @@ def gpu_count() -> int:
 
 def gpu_of(data: Any) -> int | None:
     """The number of the GPU that a payload lies on; None on the host."""
+    while isinstance(data, LevelPayload):
+        if (inside := data.inside) is None:
+            return data.gpu
+        data = inside._data
     return int(data.device.id) if is_foreign(data) and hasattr(type(data), "device") else None
 
 

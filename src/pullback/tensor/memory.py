@@ -245,6 +245,7 @@ class LevelPayload:
     level: Any
     strides: tuple[int, ...]
     has_axis: bool = False  # whether the Tensor inside has an axis more, of the elements of a batch
+    gpu: int | None = None  # of a payload that holds no Tensor: the number of the GPU that its values lie on
 
     @property
     def shape(self) -> Any:

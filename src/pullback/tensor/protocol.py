@@ -167,8 +167,8 @@ def is_payload(value: Any) -> bool:
 @functools.cache
 def _of_another_library(kind: Any) -> bool:
     ours = kind.__module__.partition(".")[0] == __name__.partition(".")[0]  # as what stands for an array in a program
-    own = ours or issubclass(kind, (np.ndarray, LevelPayload)) or hasattr(kind, "carry") or hasattr(kind, "_data")
-    return hasattr(kind, "__array_function__") and not own
+    own = (ours and not hasattr(kind, "of_gpu")) or issubclass(kind, (np.ndarray, LevelPayload))
+    return hasattr(kind, "__array_function__") and not (own or hasattr(kind, "carry") or hasattr(kind, "_data"))
 
 
 def is_foreign(value: Any) -> bool:
@@ -222,6 +222,8 @@ def check_later(wrong: Any, error: Exception) -> None:
 
     The last result of each message is kept, joined with those before it.
     """
+    if hasattr(type(wrong), "of_gpu"):  # it stands for the mask in each run of a program
+        raise NotImplementedError(errors.message("a check that is left for later", do="call the operation as a whole"))
     found, text = np.any(wrong), f"{type(wrong)} {error}"
     before = _DUE.pop(text, None)
     _DUE[text] = (found if before is None else np.logical_or(before[0], found), error)

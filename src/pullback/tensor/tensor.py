@@ -23,7 +23,7 @@ from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
 from .gpu import gpu_of, refuse_gpu
-from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_fit, innermost, next_write
+from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_fit, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
@@ -131,7 +131,7 @@ class Tensor(Methods):
     @property
     def device(self) -> dtypes.device:
         """The device of the data: the CPU, or the GPU that an array of CuPy lies on."""
-        if type(self._data) is np.ndarray or (index := gpu_of(innermost(self._data))) is None:
+        if type(self._data) is np.ndarray or (index := gpu_of(self._data)) is None:
             return dtypes.CPU
         return dtypes.device("cuda", index)
 

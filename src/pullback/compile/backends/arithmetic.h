@@ -99,6 +99,21 @@ static inline double pb_multiply_f64(double a, double b) { return a * b; }
 
 /* -- reductions ----------------------------------------------------------------------------------------------------- */
 
+/* A sum of float64 carries along what each addition rounds off (Knuth's TwoSum), so that its error does not grow with
+   the number of elements; within a run of 256 it is done without. */
+
+#define PB_TWO_SUM(sum, rest, x)                                        \
+    do {                                                                \
+        double pb_x = (x), pb_y = (sum) + pb_x, pb_b = pb_y - (sum);    \
+        (rest) += ((sum) - (pb_y - pb_b)) + (pb_x - pb_b);              \
+        (sum) = pb_y;                                                   \
+    } while (0)
+
+/* where the sum is infinite or nan, the rest is of no use */
+static inline double pb_finish_f64(double sum, double rest) { return fabs(sum) < INFINITY ? sum + rest : sum; }
+
+#ifndef PB_CUDA /* a GPU's threads reduce otherwise, see `cuda_source.py` */
+
 /* pb_block_add_f32(t, n) and so on: the reduction of a block of n values, in an order fixed by the width of the vectors
    alone. A is the type it is done in: sums and products of float32 are formed in float64. Joining the lanes of a vector
    costs more than a few additions, so short blocks do without. */
@@ -175,20 +190,9 @@ PB_REDUCE_INTEGER(uint64_t, u64, 0, UINT64_MAX)
 PB_REDUCE_FLOATING(float, int32_t, f32)
 PB_REDUCE_FLOATING(double, int64_t, f64)
 
-/* A sum of float64 carries along what each addition rounds off (Knuth's TwoSum), so that its error does not grow with
-   the number of elements; within a run of 256 it is done without. */
-
-#define PB_TWO_SUM(sum, rest, x)                                        \
-    do {                                                                \
-        double pb_x = (x), pb_y = (sum) + pb_x, pb_b = pb_y - (sum);    \
-        (rest) += ((sum) - (pb_y - pb_b)) + (pb_x - pb_b);              \
-        (sum) = pb_y;                                                   \
-    } while (0)
-
 static inline void pb_runs_add_f64(const double *t, int64_t n, double *sum, double *rest) {
     for (int64_t start = 0; start < n; start += 256)
         PB_TWO_SUM(*sum, *rest, pb_block_add_f64(t + start, start + 256 < n ? 256 : n - start));
 }
 
-/* where the sum is infinite or nan, the rest is of no use */
-static inline double pb_finish_f64(double sum, double rest) { return fabs(sum) < INFINITY ? sum + rest : sum; }
+#endif

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...tensor.adding import summed
-from .loop import Loop, Output, Step
+from ...tensor.arrays import full_beside
+from .loop import Loop, Output, Step, fill_empty
 from .steps import fold
 
 Array = np.ndarray[Any, Any]
@@ -41,10 +42,16 @@ def build(loop: Loop, threads: int) -> Run:
     return _written_out(loop) if 0 < math.prod(loop.shape) <= SMALL else _Blocks(loop, threads).run
 
 
-def _written_out(loop: Loop) -> Run:
+def plain(loop: Loop) -> Run:
+    """The same function, of arrays on a GPU: each step is a call of CuPy's."""
+    return _written_out(loop, on_gpu=True) if 0 not in loop.shape else lambda xs, ys: fill_empty(loop, ys)
+
+
+def _written_out(loop: Loop, on_gpu: bool = False) -> Run:
     """The steps of a small loop as straight Python code."""
     # The name is of a frame of this package, whose warnings are muted.
     space: Any = {"__name__": __name__, "reduced": _reduced, "written": np.copyto, "spread": np.broadcast_to}
+    space["number"] = full_beside
     lines = []
 
     def shaped(name: str, value: str, shape: tuple[int, ...]) -> None:
@@ -58,6 +65,9 @@ def _written_out(loop: Loop) -> Run:
         names.append(f"x{step.value}" if step.name == "load" else f"v{i}")
         if step.name == "const":
             space[f"v{i}"] = np.array(step.value, step.dtype)
+            if on_gpu:  # made there, in the function
+                space[f"k{i}"] = space[f"v{i}"]
+                lines.append(f"v{i} = number(ys[0], (), k{i}[()], k{i}.dtype)")
         elif step.name != "load":
             space[f"f{i}"] = _function(step, out=False)
             lines.append(f"v{i} = f{i}({', '.join(names[a] for a in step.args)})")
@@ -163,10 +173,7 @@ class _Blocks:
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Write the outputs."""
         if not self.size:
-            for o, out in zip(self.loop.outputs, outputs, strict=True):
-                known = fold(o.reduce)
-                if known is not None and out.size:
-                    out[...] = known.none
+            fill_empty(self.loop, outputs)
             return
         views = [x.reshape(shape) for x, shape in zip(inputs, self.views, strict=True)]
         outputs = [out.reshape(shape) for out, shape in zip(outputs, self.kept, strict=True)]
@@ -281,8 +288,11 @@ def _cut(x: Array, varies: Sequence[bool], place: Any, axis: int, dropped: bool 
 
 def _reduced(output: Output, value: Array, axes: tuple[int, ...]) -> Any:
     """The reduction of one output over axes; sums are taken in blocks of rows, as in eager code."""
-    if (found := fold(output.reduce)) is not None and found.in_blocks:
+    found = fold(output.reduce)
+    if found is not None and found.in_blocks:
         return summed(value, axes, dtype=output.dtype)
+    if found is not None and type(value) is not np.ndarray:  # CuPy has few of the ufuncs' methods
+        return found.function(value, axis=axes)
     return getattr(np, str(output.reduce)).reduce(value, axis=axes, dtype=output.dtype)
 
 

@@ -20,7 +20,7 @@ from ...errors import message
 from . import cache
 from .c_source import source
 from .c_steps import refusal
-from .loop import Loop
+from .loop import Loop, fill_empty
 from .steps import COSTLY, facts, fold
 
 Runner = Callable[[Sequence[np.ndarray], Sequence[np.ndarray]], None]
@@ -150,17 +150,9 @@ def build(loop: Loop, threads: int, written: Written | None = None) -> Runner:
     if reason is not None:
         raise NotImplementedError(message("this loop cannot become C", found=reason, do="use the NumPy backend"))
     if 0 in loop.shape:
-        return functools.partial(_run_empty, loop)
+        return lambda inputs, outputs: fill_empty(loop, outputs)
     text, sizes = written or source(loop)
     work = _microseconds(loop)
     header = [id(np.ndarray), threads if work >= _THREADED else 1, work >= _SHARED]
     numbers = np.array([*header, *sizes], np.int64).tobytes()
     return _new_function(ctypes.addressof(_method(cache.load(text))), numbers, None)
-
-
-def _run_empty(loop: Loop, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> None:
-    """Run a loop over no elements: only its reductions are written."""
-    for output, array in zip(loop.outputs, outputs, strict=True):
-        known = fold(output.reduce)
-        if known is not None:
-            array[...] = known.none

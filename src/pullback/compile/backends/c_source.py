@@ -22,13 +22,13 @@ import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from .c_steps import c_type, expression, literal, short, turns
-from .loop import Loop, Output, Step
-from .steps import Fold, facts, fold
+from .c_steps import c_type, turns
+from .loop import Loop
+from .nests import Nest, NestWriter, nests_of, strides_over
+from .steps import facts
 
 BLOCK = 1024
 """Elements of a block: 4 KiB of float32. The buffers of a few blocks fit the first-level cache."""
@@ -45,73 +45,19 @@ _PIECE = 16384
 # -- the layout of a loop --------------------------------------------------------------------------------------------
 
 
-class _Nest(NamedTuple):
-    """A loop whose reductions are all over the same axes, with its axes merged. The last axis is the inner one."""
-
-    sizes: tuple[int, ...]
-    reduced: tuple[bool, ...]
-    varies: tuple[tuple[bool, ...], ...]  # for each input
-    outputs: tuple[int, ...]  # numbers of the loop's outputs
-
-    def order(self) -> list[int]:
-        """The axes but the last, from the outside in: first those that are kept."""
-        return sorted(range(len(self.sizes) - 1), key=lambda axis: self.reduced[axis])
-
-
-def _nests(loop: Loop) -> list[_Nest]:
-    """A loop as one nest for each set of axes that its outputs are reduced over; most loops have one."""
-    long = [axis for axis, size in enumerate(loop.shape) if size != 1]
-    groups: dict[frozenset[int], list[int]] = {}
-    plain = [i for i, output in enumerate(loop.outputs) if output.reduce is None]
-    for i, output in enumerate(loop.outputs):
-        if output.reduce is not None:
-            groups.setdefault(frozenset(output.axes) & frozenset(long), []).append(i)
-    if plain:  # they fix no axes themselves, and join the first nest
-        groups.setdefault(next(iter(groups), frozenset()), []).extend(plain)
-    nests = []
-    for axes, outputs in groups.items():
-        sizes: list[int] = []
-        kinds: list[tuple[bool, ...]] = []
-        for axis in long:
-            kind = (axis in axes, *(access.varies[axis] for access in loop.inputs))
-            if kinds and kinds[-1] == kind:
-                sizes[-1] *= loop.shape[axis]
-            else:
-                sizes.append(loop.shape[axis])
-                kinds.append(kind)
-        if not sizes:
-            sizes, kinds = [1], [(False,) * (1 + len(loop.inputs))]
-        reduced, *varies = zip(*kinds, strict=True)
-        nests.append(_Nest(tuple(sizes), reduced, tuple(varies), tuple(outputs)))
-    return nests
-
-
-def _strides(sizes: Sequence[int], varies: Sequence[bool]) -> list[int]:
-    """The strides, in elements, of an array that is contiguous over the axes that vary; 0 for the others."""
-    strides, step = [0] * len(sizes), 1
-    for axis in reversed(range(len(sizes))):
-        if varies[axis]:
-            strides[axis], step = step, step * sizes[axis]
-    return strides
-
-
-class _Writer:
+class _Writer(NestWriter):
     """Writes the C function of one nest, and computes the numbers that it is called with.
 
     The function reads these from an array: `numbers` maps their names to their values, in order.
     """
 
-    def __init__(self, loop: Loop, nest: _Nest, number: int) -> None:
-        self.loop, self.nest, self.number = loop, nest, number
-        self.lines: list[str] = []
-        self.numbers: dict[str, int] = {}
-        self.reductions = [i for i in nest.outputs if loop.outputs[i].reduce is not None]
-        self.plain = [i for i in nest.outputs if loop.outputs[i].reduce is None]
+    def __init__(self, loop: Loop, nest: Nest, number: int) -> None:
+        super().__init__(loop, nest, number)
         self.inner_reduced = nest.reduced[-1]
+        self.kept, self.swept = (
+            [axis for axis, r in enumerate(nest.reduced[:-1]) if r is swept] for swept in (False, True)
+        )
         self.aligned = len(nest.sizes) == 1 and not self.reductions and nest.sizes[0] > BLOCK
-        order = nest.order()
-        self.kept = [axis for axis in order if not nest.reduced[axis]]
-        self.swept = [axis for axis in order if nest.reduced[axis]]
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -140,55 +86,8 @@ class _Writer:
             self._name_strides(f"out{i}", [not reduced for reduced in self.nest.reduced])
 
     def _name_strides(self, array: str, varies: Sequence[bool]) -> None:
-        strides = _strides(self.nest.sizes, varies)
+        strides = strides_over(self.nest.sizes, varies)
         self.numbers.update({f"{array}_{axis}": strides[axis] for axis in [*self.kept, *self.swept] if varies[axis]})
-
-    # Names of C types and functions of a reduction
-
-    def _output(self, i: int) -> tuple[Output, str]:
-        """An output and the name, in `arithmetic.h`, of the type it is reduced in: a bool is reduced as a byte."""
-        output = self.loop.outputs[i]
-        return output, "u8" if output.dtype == bool else short(output.dtype)
-
-    def _fold(self, i: int) -> Fold:
-        """How an output is reduced."""
-        known = fold(self.loop.outputs[i].reduce)
-        assert known is not None
-        return known
-
-    def _operation(self, i: int) -> str:
-        """The name of a reduction in `arithmetic.h`."""
-        output, _ = self._output(i)
-        return self._fold(i).of_bools if output.dtype == bool else str(output.reduce)
-
-    def _accumulator(self, i: int) -> tuple[str, str, str]:
-        """The type that a reduction is accumulated in, its name in `arithmetic.h`, and the value for no elements."""
-        output, kind = self._output(i)
-        known = facts(self._operation(i)).fold
-        assert known is not None
-        stored = c_type(output.dtype, stored=True)
-        if output.dtype.kind == "f":
-            return *(("double", "f64") if known.wide else (stored, kind)), known.start
-        if known.none is not None:
-            return stored, kind, str(known.none)
-        limits = np.iinfo(np.uint8 if output.dtype == bool else output.dtype)
-        return stored, kind, literal(limits.min if known.lowest else limits.max, limits.dtype)
-
-    def _compensated(self, i: int) -> bool:
-        output, _ = self._output(i)
-        return output.dtype == np.float64 and self._fold(i).compensated
-
-    def _join(self, i: int, to: str, value: str, index: str = "") -> str:
-        """The statement that takes one more value into an accumulator."""
-        if self._compensated(i):
-            return f"PB_TWO_SUM({to}{index}, {to}_rest{index}, {value});"
-        return f"{to}{index} = pb_{self._operation(i)}_{self._accumulator(i)[1]}({to}{index}, {value});"
-
-    def _finish(self, i: int, accumulator: str, index: str = "") -> str:
-        """The expression of a reduction's result."""
-        if self._compensated(i):
-            return f"pb_finish_f64({accumulator}{index}, {accumulator}_rest{index})"
-        return f"({c_type(self.loop.outputs[i].dtype, stored=True)}){accumulator}{index}"
 
     # The function
 
@@ -325,13 +224,8 @@ class _Writer:
                 block = f"pb_block_{self._operation(i)}_{self._output(i)[1]}(t{i}, m)"
                 put(self._join(i, f"a{i}", block))
 
-    def _used(self) -> list[int]:
-        """The steps that this nest's outputs need, in order."""
-        wanted = {self.loop.outputs[i].step for i in self.nest.outputs}
-        for k in reversed(range(len(self.loop.steps))):
-            if k in wanted:
-                wanted.update(self.loop.steps[k].args)
-        return sorted(wanted)
+    def _element(self, i: int, index: str) -> str:
+        return f"x{i}[{index}]"
 
     def _varying(self) -> set[int]:
         """The steps whose values change along the last axis."""
@@ -341,17 +235,6 @@ class _Writer:
             if along or any(i in varying for i in step.args):
                 varying.add(k)
         return varying
-
-    def _step(self, k: int, index: str) -> str:
-        """The declaration of the variable that holds a step's value."""
-        step: Step = self.loop.steps[k]
-        if step.name == "const":
-            value = literal(step.value, step.dtype)
-        elif step.name == "load":
-            value = f"x{step.value}[{index}]" + (" != 0" if step.dtype == bool else "")
-        else:
-            value = expression(step, self.loop.steps)
-        return f"const {c_type(step.dtype)} v{k} = {value};"
 
     def _address(self, array: str, inner: str) -> str:
         """The start of a block of an array."""
@@ -481,9 +364,14 @@ def _header(name: str) -> str:
     return Path(__file__).with_name(name).read_text("utf-8")
 
 
+def own_part(loop: Loop) -> str:
+    """The source of a loop's own functions, without those that they call."""
+    return "\n".join(_Writer(loop, nest, number).write() for number, nest in enumerate(nests_of(loop)))
+
+
 def source(loop: Loop) -> tuple[str, list[int]]:
     """The complete C source of a loop, and the sizes and strides to call its function with."""
-    writers = [_Writer(loop, nest, number) for number, nest in enumerate(_nests(loop))]
+    writers = [_Writer(loop, nest, number) for number, nest in enumerate(nests_of(loop))]
     functions = [writer.write() for writer in writers]
     numbers: list[int] = []
     calls = []

@@ -140,5 +140,5 @@ def turns() -> str:
             part = (rest >> top) << top
             rest -= part
             row.append((part / (1 << bits) * 2.0**-exponent).hex())
-    body = ", ".join("{" + ", ".join([*row, "NAN"]) + "}" for row in rows)
+    body = ", ".join("{" + ", ".join([*row, "1"]) + "}" for row in rows)
     return f"#define PB_TURNS {{{body}}}\n"

@@ -12,11 +12,17 @@
    The polynomials are Chebyshev approximations on the reduced interval, computed with 50 digits; beside each stands its
    largest error. */
 
+#ifndef PB_CUDA /* the same text is part of CUDA C, where `cuda.h` stands first */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+#define PB_TABLE static const
+#endif
 
-#ifdef __FMA__
+#ifdef PB_CUDA
+#define PB_FMAF(a, b, c) fmaf(a, b, c)
+#define PB_FMA(a, b, c) fma(a, b, c)
+#elif defined(__FMA__)
 #define PB_FMAF(a, b, c) __builtin_fmaf(a, b, c)
 #define PB_FMA(a, b, c) __builtin_fma(a, b, c)
 #elif defined(__ARM_FEATURE_FMA)
@@ -348,11 +354,11 @@ static inline float pb_arctanf(float x) { return copysignf((float)pb_arctan_posi
 
 #ifdef PB_TURNS /* for each exponent of a float32 from 126 up, 2/pi in two parts, without what gives whole turns */
 
-static const double pb_turns[2][130] = PB_TURNS;
+PB_TABLE double pb_turns[2][130] = PB_TURNS;
 
 /* |x| in quarter turns is, modulo 4, *quarter + the result, which lies in [-1/2, 1/2]: however large x is, to 2^-55, and
    no float32 comes nearer than 2^-30 to a multiple of pi/2. The first part of 2/pi has 28 bits, so its product with the
-   24 bits of x is exact. inf and nan meet a nan in the table. */
+   24 bits of x is exact. inf and nan meet a 1 in the table; the distance of their product from itself is a nan. */
 static inline double pb_quarters(float x, int32_t *quarter) {
     int32_t e = (pb_bits(x) >> 23) & 255;
     int32_t i = e < 126 ? 0 : e - 126;

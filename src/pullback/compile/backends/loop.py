@@ -23,9 +23,12 @@ Steps come in order: each names only earlier ones. A reduction has the meaning o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .steps import fold
 
 
 class Step(NamedTuple):
@@ -60,3 +63,11 @@ class Loop(NamedTuple):
     inputs: tuple[Access, ...]
     steps: tuple[Step, ...]
     outputs: tuple[Output, ...]
+
+
+def fill_empty(loop: Loop, outputs: Sequence[Any]) -> None:
+    """Run a loop over no elements: only its reductions are written."""
+    for output, array in zip(loop.outputs, outputs, strict=True):
+        known = fold(output.reduce)
+        if known is not None and array.size:
+            array[...] = known.none

@@ -26,13 +26,15 @@ from ...tensor.arrays import rolled
 class Fold(NamedTuple):
     """The reduction by a step's function.
 
-    none: the result for no elements; None if NumPy refuses these. of_bools: the name, in `arithmetic.h`, of the same
-    reduction of bytes that are 0 or 1. start: the C expression of an accumulator of floats before the first element.
-    wide: whether floats are accumulated in float64. compensated: whether float64 is accumulated with its rounding
-    errors. in_blocks: whether rows are reduced in blocks, as in eager code (`tensor/adding.py`). lowest: for integers,
-    whether the accumulator of one that is not `wide` starts at their smallest number, or at their largest.
+    function: NumPy's, of arrays and axes. none: the result for no elements; None if NumPy refuses these. of_bools: the
+    name, in `arithmetic.h`, of the same reduction of bytes that are 0 or 1. start: the C expression of an accumulator
+    of floats before the first element. wide: whether floats are accumulated in float64. compensated: whether float64 is
+    accumulated with its rounding errors. in_blocks: whether rows are reduced in blocks, as in eager code
+    (`tensor/adding.py`). lowest: for integers, whether the accumulator of one that is not `wide` starts at their
+    smallest number, or at their largest.
     """
 
+    function: Any
     none: int | None
     of_bools: str
     start: str
@@ -127,12 +129,12 @@ STEPS: dict[str, Facts] = {
     "add": _of_numbers(
         "{a} + {b}",
         _OR,
-        fold=Fold(0, "maximum", "-0.0", wide=True, compensated=True, in_blocks=True),
+        fold=Fold(np.sum, 0, "maximum", "-0.0", wide=True, compensated=True, in_blocks=True),
         opposite="subtract",
         commutes=True,
     ),
     "subtract": _of_numbers("{a} - {b}", opposite="add"),
-    "multiply": _of_numbers("{a} * {b}", _AND, fold=Fold(1, "minimum", "1", wide=True), left=1, right=1),
+    "multiply": _of_numbers("{a} * {b}", _AND, fold=Fold(np.prod, 1, "minimum", "1", wide=True), left=1, right=1),
     "divide": Facts(integers="(double){a} / (double){b}", floats="{a} / {b}", cost=4, right=1),
     "reciprocal": Facts(floats="1 / {a}", cost=4),
     "floor_divide": _of_numbers("pb_floor_divide_{n}({a}, {b})", cost=COSTLY),
@@ -161,14 +163,14 @@ STEPS: dict[str, Facts] = {
         _OR,
         "{a} > {b} ? {a} : {b}",
         "pb_maximum_{n}({a}, {b})",
-        fold=Fold(None, "maximum", "-INFINITY", lowest=True),
+        fold=Fold(np.max, None, "maximum", "-INFINITY", lowest=True),
         right=-math.inf,
     ),
     "minimum": Facts(
         _AND,
         "{a} < {b} ? {a} : {b}",
         "pb_minimum_{n}({a}, {b})",
-        fold=Fold(None, "minimum", "INFINITY"),
+        fold=Fold(np.min, None, "minimum", "INFINITY"),
         right=math.inf,
     ),
     "fmax": Facts(_OR, "{a} > {b} ? {a} : {b}", "pb_fmax_{n}({a}, {b})"),

@@ -6,9 +6,10 @@ later ones. Large results reuse the memory of an earlier run once it is free: fr
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..backends.steps import function
 from ..trace.program import Slot, Value
 from .fuse import CallStage, LoopStage, Stage, memory
 from .layouts import turned
+from .on_gpu import OnGpu
 from .saving import is_view
 
 Array = np.ndarray[Any, Any]
@@ -108,6 +110,54 @@ def _tell(failure: cache.CompilerError) -> None:
         )
 
 
+class OnHost:
+    """The place of a plan: the host's memory. What a plan does otherwise on a GPU is in `on_gpu.py`."""
+
+    into_memory = True
+    to_send: Collection[Value] = ()
+    is_array = "{0}.__class__ is ndarray"
+
+    def __init__(self, backend: str | None, threads: int) -> None:
+        self.backend, self.threads = backend, threads
+        self.names: dict[str, Any] = {
+            "copied": np.array,
+            **{known.__name__: known for known in (contiguous, owned, np.ndarray, np.asarray)},
+        }
+
+    def running(self, run: Any) -> Any:
+        """The function that is called for a plan, of the one that it is written as."""
+        return run
+
+    def constant(self, tree: Any) -> Any:
+        """An array among arguments, or these."""
+        return tree
+
+    def memory(self, shape: tuple[int, ...], dtype: np.dtype[Any], large: bool) -> Callable[[], Any]:
+        """A function that gives memory. large: whether memory of an earlier run is worth looking for."""
+        return Buffer(shape, dtype).take if large else functools.partial(np.empty, shape, dtype)
+
+    def reduce(self, name: str) -> Any:
+        """The function that reduces by a ufunc, of an array and axes."""
+        return getattr(np, name).reduce
+
+    def written(self, loops: list[Loop]) -> list[c.Written | None]:
+        """The sources of loops that become C, compiled at the same time."""
+        in_c = self.backend != "numpy" and c.failure() is None
+        return c.write(loops) if in_c else [None] * len(loops)
+
+    def loop(self, loop: Loop, written: c.Written | None) -> tuple[Any, str, str]:
+        """What runs a loop, the name of its form, and the reason if that is not C."""
+        name, reason = backend_for(loop, self.backend)
+        try:
+            run = c.build(loop, self.threads, written) if name == "c" else blocks.build(loop, self.threads)
+        except cache.CompilerError as error:
+            if self.backend == "c":
+                raise
+            _tell(error)
+            return blocks.build(loop, self.threads), "numpy", str(error)
+        return run, name, reason
+
+
 class Plan:
     """The plan of one direction: `run` is a function of arrays that returns a tuple of arrays."""
 
@@ -117,8 +167,7 @@ class Plan:
         inputs: Sequence[Value],
         outs: Sequence[Value],
         *,
-        backend: str | None,
-        threads: int,
+        place: OnHost | OnGpu,
         fresh: Sequence[bool],
         given_away: bool = False,
     ) -> None:
@@ -126,24 +175,24 @@ class Plan:
         memory must be unshared."""
         self._given_away = given_away
         self.stages, self.inputs, self.outs = stages, inputs, outs
-        self.backend, self.threads = backend, threads
+        self.place = place
         self.backends: list[tuple[str, str]] = []  # of each loop
         self._names: dict[Value, str] = {v: f"a{i}" for i, v in enumerate(inputs)}
         self._space: dict[str, Any] = {
             "__name__": "pullback.compile.generated",
             "check": _check,
-            **{known.__name__: known for known in (contiguous, owned, np.ndarray, np.asarray)},
+            **place.names,
         }
         self._lines: list[str] = []
         calls = [s.value for s in stages if isinstance(s, CallStage)]
-        self._turned = turned(calls, [value for _, value in self._reads()])
+        self._turned = turned(calls, [value for _, value in self._reads()]) if place.into_memory else {}
         self._turned_views = {how.view for how in self._turned.values()}
         self._last = self._last_uses()
         self._own: set[Value] = set()  # in memory that this plan has made and nothing else reads
         self._spare: dict[Any, list[str]] = {}
         loops = [stage.loop for stage in stages if isinstance(stage, LoopStage)]
-        in_c = backend != "numpy" and c.failure() is None
-        self._written = iter(c.write(loops) if in_c else [None] * len(loops))
+        self._written: Any = iter(place.written(loops))
+        self._lines += [f"a{i} = asarray(a{i})" for i, v in enumerate(inputs) if v in place.to_send]
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
                 self._loop(stage)
@@ -154,7 +203,7 @@ class Plan:
         arguments = ", ".join(f"a{i}" for i in range(len(inputs)))
         self.source = f"def run({arguments}):\n" + "".join(f"    {line}\n" for line in self._lines)
         exec(compile(self.source, "<pullback.compile>", "exec"), self._space)
-        self.run: Callable[..., tuple[Array, ...]] = self._space["run"]
+        self.run: Callable[..., tuple[Array, ...]] = place.running(self._space["run"])
 
     # Names ----------------------------------------------------------------------------------------------------------
 
@@ -169,9 +218,9 @@ class Plan:
         found = self._names.get(value)
         if found is None:
             if value.kind == "array":
-                found = self._constant(value.params)
+                found = self._constant(self.place.constant(value.params))
             elif value.kind == "const":
-                found = self._constant(np.asarray(value.params))
+                found = self._constant(self.place.constant(np.asarray(value.params)))
             elif value.kind == "reshaped":
                 held = self._name(value.args[0])
                 found = f"v{value.number}"
@@ -194,10 +243,8 @@ class Plan:
         if not kept and self._spare.get(key):
             self._lines.append(f"{name} = {self._spare[key].pop()}")
             return name
-        if value.nbytes >= _LARGE and not (kept and self._given_away):
-            self._lines.append(f"{name} = {self._constant(Buffer(*key).take)}()")
-        else:
-            self._lines.append(f"{name} = {self._constant(np.empty)}({value.shape!r}, {self._constant(value.dtype)})")
+        large = value.nbytes >= _LARGE and not (kept and self._given_away)
+        self._lines.append(f"{name} = {self._constant(self.place.memory(*key, large))}()")
         return name
 
     def _reads(self) -> list[tuple[int, Value]]:
@@ -235,16 +282,7 @@ class Plan:
     # Stages ---------------------------------------------------------------------------------------------------------
 
     def _loop(self, stage: LoopStage) -> None:
-        name, reason = backend_for(stage.loop, self.backend)
-        written = next(self._written)
-        try:
-            run = c.build(stage.loop, self.threads, written) if name == "c" else blocks.build(stage.loop, self.threads)
-        except cache.CompilerError as error:
-            if self.backend == "c":
-                raise
-            _tell(error)
-            name, reason = "numpy", str(error)
-            run = blocks.build(stage.loop, self.threads)
+        run, name, reason = self.place.loop(stage.loop, next(self._written))
         self.backends.append((name, reason))
         inputs = [self._contiguous(v) for v in stage.inputs]
         outputs = [self._new(v, self._last.get(v, 0) >= len(self.stages)) for v in stage.outputs]
@@ -280,13 +318,15 @@ class Plan:
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
         known = function(value.fn)
-        if known.product and value.shape and not kwargs:
+        if known.product and value.shape and not kwargs and self.place.into_memory:
             out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
         self._lines.append(f"{name} = {self._constant(known.plain or value.fn)}({', '.join(parts)})")
         if getattr(value.fn, "whole", False):
-            self._lines.append(f"if {name}.__class__ is ndarray and {name}.shape != {value.shape!r}: check({name!r})")
+            self._lines.append(
+                f"if {self.place.is_array.format(name)} and {name}.shape != {value.shape!r}: check({name!r})"
+            )
         self._names[value] = name
         self._keep(value)
 
@@ -311,7 +351,7 @@ class Plan:
         names = [self._name(a) for a in value.args]
         name = f"v{value.number}"
         if value.kind == "reduce":
-            text = f"{self._constant(getattr(np, value.fn).reduce)}({names[0]}, {value.params!r})"
+            text = f"{self._constant(self.place.reduce(value.fn))}({names[0]}, {value.params!r})"
         elif value.fn == "cast":
             text = f"{names[0]}.astype({self._constant(value.dtype)})"
         else:
@@ -326,7 +366,7 @@ class Plan:
         if tree is None or type(tree) in (bool, int, str):
             return repr(tree)
         if not _has_slots(tree):
-            return self._constant(tree)
+            return self._constant(self.place.constant(tree))
         if isinstance(tree, dict):
             return "{" + ", ".join(f"{k!r}: {self._text(v, names)}" for k, v in tree.items()) + "}"
         parts = [self._text(part, names) for part in tree]
@@ -341,10 +381,11 @@ class Plan:
         for out, returned in zip(self.outs, fresh, strict=True):
             name, held = self._name(out), self._held(out)
             if returned:
-                made_here = held.kind in ("map", "reduce") or function(held.fn).product or held in self._turned_views
+                made_here = held.kind in ("map", "reduce") or held in self._turned_views
+                made_here |= function(held.fn).product and self.place.into_memory
                 made_here = made_here and held is memory(out)
                 if held in given:
-                    self._lines.append(f"r{len(names)} = {self._constant(np.array)}({name})")
+                    self._lines.append(f"r{len(names)} = copied({name})")
                     name = f"r{len(names)}"
                 elif not made_here:
                     others = ", ".join([name, *(f"a{i}" for i in range(len(self.inputs)))])

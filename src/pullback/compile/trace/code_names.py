@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from threading import Event, local
 from typing import Any
 
-from ...diagnose.watch import is_python
+from ...diagnose.watch import computes, is_python
 from .holders import is_a
 
 ASKING = frozenset(("getattr", "hasattr", "vars", "dir", "__dict__", "attrgetter", "getmembers"))
@@ -74,7 +74,7 @@ def is_users(fn: types.FunctionType) -> bool:
 
 def is_library(module: Any) -> bool:
     """Whether a module belongs to this library, or to what it computes with."""
-    return str(module).partition(".")[0] in ("pullback", "numpy", "scipy", "builtins")
+    return computes(str(module)) or module == "builtins"
 
 
 _NOT_READ = (

@@ -19,7 +19,7 @@ from ...tensor.modes import thread, within
 from ...tensor.tensor import wrap
 from ..backends.steps import ASKED
 from .program import Program, Value
-from .symbols import Opaque, Symbol, called, symbol
+from .symbols import Opaque, Symbol, called, made_in, symbol
 from .whole_calls import WholeOp
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ class Lowered:
         by their numbers, in `program`, an earlier program that is continued. repeated: the numbers of arguments that
         are given as one element."""
         self.program = Program() if program is None else program
+        self.program.on_gpu = trace.on_gpu
         self.values: dict[int, Value] = {}
         self.inputs: dict[int, Value] = {}  # the given value of each argument, before it is repeated
         self.opaque: dict[str, str] = {}  # the operations that were not decomposed, and the reason
@@ -146,7 +147,7 @@ class Lowered:
         return call
 
     def _symbol(self, ref: Ref) -> Symbol:
-        return Symbol(self.program, self.values[ref.number], self._examples[ref.number])
+        return made_in(self.program, self.values[ref.number], self._examples[ref.number])
 
     def _boxed(self, ref: Ref) -> _Boxed:
         return _Boxed(self.values[ref.number])

@@ -80,6 +80,7 @@ class Program:
 
     def __init__(self) -> None:
         self.values: list[Value] = []
+        self.on_gpu = False  # whether it runs on a GPU, where NumPy's functions have fewer forms
         self.whole_calls: dict[int, Any] = {}  # of the traces of one function: their n-th call that is no operation
         self._known: dict[Any, Value] = {}
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ...kernels.counterparts import FOLDS, folded
 from ...tensor.adding import summed
 from ..backends.steps import folds
 from .program import Program, Value
@@ -51,9 +52,12 @@ class Symbol(NDArrayOperatorsMixin):
         if ufunc is np.matmul and out is None and not kwargs:
             return _product(*inputs)
         steps = method == "__call__" and not kwargs and ufunc.nout == 1 and ufunc.signature is None
-        if not steps or getattr(np, ufunc.__name__, None) is not ufunc:
+        own = getattr(np, ufunc.__name__, None) is ufunc
+        if not steps or not own:
             if out is not None:
                 raise Opaque
+            if not own and isinstance(self, SymbolOfGpu):
+                raise Opaque("it is a function of SciPy, whose place CuPy's takes")
             return called(ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
         found = mapped(self.program, ufunc, inputs)
         if out is None:
@@ -71,6 +75,8 @@ class Symbol(NDArrayOperatorsMixin):
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if hasattr(func, "on_arrays"):
             raise Opaque
+        if func is np.asarray:
+            return symbol(self.program, *args, **kwargs)  # a constant beside this one, by ``like=``
         handler = HANDLERS.get(func)
         return called(func, args, kwargs) if handler is None else handler(*args, **kwargs)
 
@@ -78,11 +84,11 @@ class Symbol(NDArrayOperatorsMixin):
         """As an array's."""
         dtype = np.dtype(dtype)
         with np.errstate(all="ignore"):
-            return Symbol(self.program, self.program.cast(self.value, dtype), self.example.astype(dtype))
+            return made_in(self.program, self.program.cast(self.value, dtype), self.example.astype(dtype))
 
     def copy(self, order: str = "C") -> Symbol:
         """As an array's."""
-        return Symbol(self.program, self.value, self.example)
+        return made_in(self.program, self.value, self.example)
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         """As an array's."""
@@ -121,6 +127,19 @@ class Symbol(NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
 
+class SymbolOfGpu(Symbol):
+    """A symbol of a program for a GPU: what is said of arrays of another library (`is_foreign`) is said of it, so that
+    it meets the functions that CuPy has."""
+
+    __slots__ = ()
+    of_gpu = True
+
+
+def made_in(program: Program, value: Value, example: Any) -> Symbol:
+    """The symbol of a value."""
+    return (SymbolOfGpu if program.on_gpu else Symbol)(program, value, example)
+
+
 def taken(array: Array, index: Any) -> Any:
     """A part of an array, selected by subscripts that give a view."""
     return array[index]
@@ -144,6 +163,8 @@ def called(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Any NumPy function, as a call of the program."""
     if kwargs.get("out") is not None:
         raise Opaque
+    if getattr(fn, "__module__", None) == "numpy.linalg" and isinstance(args[0], SymbolOfGpu):
+        raise Opaque("CuPy has to be asked for its errors")
     programs: list[Program] = []
     _parts((args, kwargs), lambda s: programs.append(s.program))
     example = fn(*_parts(args, _example), **_parts(kwargs, _example))
@@ -153,8 +174,8 @@ def called(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         raise Opaque
     made = programs[0].call(fn, _parts(args, _value), _parts(kwargs, _value), example)
     if isinstance(example, tuple):
-        return tuple(Symbol(programs[0], m, e) for m, e in zip(made, example, strict=True))
-    return Symbol(programs[0], made, example)
+        return tuple(made_in(programs[0], m, e) for m, e in zip(made, example, strict=True))
+    return made_in(programs[0], made, example)
 
 
 def _example(s: Symbol) -> Array:
@@ -170,7 +191,7 @@ def symbol(program: Program, value: Any, dtype: Any = None) -> Symbol:
     if isinstance(value, Symbol):
         return value
     array = np.asarray(value, dtype)
-    return Symbol(program, program.array(array) if array.ndim else program.const(array[()], array.dtype), array)
+    return made_in(program, program.array(array) if array.ndim else program.const(array[()], array.dtype), array)
 
 
 def mapped(program: Program, ufunc: np.ufunc, inputs: Any) -> Symbol:
@@ -183,7 +204,7 @@ def mapped(program: Program, ufunc: np.ufunc, inputs: Any) -> Symbol:
     operands = [symbol(program, x, d if type(x) in _WEAK else None) for x, d in zip(inputs, loop, strict=True)]
     example = ufunc(*(s.example if isinstance(s, Symbol) else s for s in inputs))
     values = [program.cast(s.value, d) for s, d in zip(operands, loop, strict=True)]
-    return Symbol(program, program.map(ufunc.__name__, values, result), example)
+    return made_in(program, program.map(ufunc.__name__, values, result), example)
 
 
 def _product(a: Any, b: Any) -> Any:
@@ -218,13 +239,15 @@ def _reduce(
     example = np.asarray(fold(array.example, axis, dtype=dtype, keepdims=keepdims, **how))
     # a sum in half precision is computed in a wider one
     if array.dtype == np.float16 or example.dtype.kind not in "biufc" or not array.size or array.dtype == object:
+        if array.program.on_gpu and ufunc in FOLDS and dtype is None:  # CuPy has no such methods of ufuncs
+            return called(folded, (ufunc, array, axis, keepdims, initial), {})
         return called(fold, (array, axis), {"dtype": dtype, "keepdims": keepdims, **how})
     program, ndim = array.program, array.ndim
     axes = tuple(range(ndim)) if axis is None else tuple(a % ndim for a in np.atleast_1d(axis)) if ndim else ()
     value = program.reduce(ufunc.__name__, program.cast(array.value, example.dtype), axes)
     if initial is not None:
         value = program.map(ufunc.__name__, (value, program.const(initial, example.dtype)), example.dtype)
-    return Symbol(program, program.reshape(value, np.shape(example)), example)
+    return made_in(program, program.reshape(value, np.shape(example)), example)
 
 
 def _folded(ufunc: Any) -> Callable[..., Any]:
@@ -258,7 +281,7 @@ def _where(condition: Any, *choices: Any) -> Any:
     for choice in choices:
         made = symbol(program, choice, example.dtype if type(choice) in _WEAK else None)
         values.append(program.cast(made.value, example.dtype))
-    return Symbol(program, program.map(np.where.__name__, values, example.dtype), example)
+    return made_in(program, program.map(np.where.__name__, values, example.dtype), example)
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, *, min: Any = None, max: Any = None) -> Any:
@@ -271,7 +294,7 @@ def _reshape(a: Any, shape: Any, order: str = "C", **kwargs: Any) -> Any:
     if order != "C" or not isinstance(a, Symbol):
         raise Opaque
     example = np.reshape(a.example, shape)
-    return Symbol(a.program, a.program.reshape(a.value, example.shape), example)
+    return made_in(a.program, a.program.reshape(a.value, example.shape), example)
 
 
 def _moved(function: Any) -> Callable[..., Any]:
@@ -285,7 +308,7 @@ def _moved(function: Any) -> Callable[..., Any]:
 
 def _broadcast_to(array: Any, shape: Any, subok: bool = False) -> Any:
     example = np.broadcast_to(array.example, shape)
-    return Symbol(array.program, array.program.broadcast(array.value, example.shape), example)
+    return made_in(array.program, array.program.broadcast(array.value, example.shape), example)
 
 
 def _filled_like(value: Any) -> Callable[..., Any]:
@@ -296,7 +319,7 @@ def _filled_like(value: Any) -> Callable[..., Any]:
             raise Opaque
         example = np.full(a.shape if shape is None else shape, number, a.dtype if dtype is None else dtype)
         made = a.program.const(example.dtype.type(number), example.dtype, example.shape)
-        return Symbol(a.program, made, example)
+        return made_in(a.program, made, example)
 
     return make
 

@@ -17,8 +17,9 @@ from ...autograd.api import grad
 from ...autograd.node import Node
 from ...diagnose.watch import Watch
 from ...interpreters.functions import recording
-from ...interpreters.traced import COPY_FIRST, PAST, Known, Trace, TraceError
+from ...interpreters.traced import COPY_FIRST, PAST, Known, Trace, TraceError, refused
 from ...table.levels import inner
+from ...tensor.gpu import gpu_of
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor
@@ -59,9 +60,10 @@ class Traced(NamedTuple):
     the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. users: whether
     code of the user's runs in it: a Function's backward, or a hook. written: the arguments that are written to, with
     the written values. lines: the places in the user's code.
-    tree: the nesting of the results. layouts: whether it holds only for tensors of the same strides as the given ones;
-    whole: and only if these are all of their memory. asked: the user's attributes of given tensors that were asked for:
-    the number of the tensor, the name, and what it was (`MISSING` if there was none).
+    tree: the nesting of the results. gpu: the number of the GPU that it runs on, if any. on_host: the arguments that
+    lie on the host. layouts: whether it holds only for tensors of the same strides as the given ones; whole: and only
+    if these are all of their memory. asked: the user's attributes of given tensors that were asked for: the number of
+    the tensor, the name, and what it was (`MISSING` if there was none).
     """
 
     arguments: list[Value]
@@ -75,6 +77,8 @@ class Traced(NamedTuple):
     written: list[tuple[int, Value]]
     lines: list[str]
     tree: Any
+    gpu: int | None
+    on_host: list[Value]
     lowered: Lowered
     problem: str
     users: bool
@@ -124,6 +128,8 @@ def trace(
         [(i, values[b]) for i, (a, b) in enumerate(zip(found.numbers, found.after, strict=True)) if a != b],
         found.lines,
         found.tree,
+        next((gpu for gpu in level.gpus if gpu is not None), None),
+        [values[n] for n in (*level.inputs, *captured) if level.gpus[n] is None],
         lowered,
         found.problem,
         found.users,
@@ -284,6 +290,8 @@ def _read(
     after = [level.number_of(t) for t in given]
     places = iter(range(len(outs)))
     tree = rebuild(result, iter([Argument(next(places)) if is_a(t, Tensor) else t for t in flat]))
+    held_there = [a for t, a, b in zip(given, numbers, after, strict=True) if a != b or t._requires_grad]
+    _refuse_places(level, [*found, *held_there])
     _refuse_changes(level, given, held)
     _refuse_attributes([*given, *outs])
     tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
@@ -330,7 +338,7 @@ def _gradients(
     wanted = [(n, t) for n, t in by if t._requires_grad]
     if not outs or not wanted:
         return [], [], ""
-    cotangents = [level.lift(np.ones(t._data.shape, t._data.dtype)) for t in outs]
+    cotangents = [level.lift(np.ones(t._data.shape, t._data.dtype), gpu=gpu_of(t._data)) for t in outs]
     numbers = [level.number_of(t) for t in cotangents]
     try:
         found = grad(list(outs), [t for _, t in wanted], cotangents, allow_unused=True)
@@ -381,6 +389,18 @@ def refuse_made(result: Any, is_known: Callable[[Any], bool]) -> None:
                 "return tensors, numbers and text, or dicts, lists and tuples of them, and make the "
                 f"{type(part).__name__} outside.",
             )
+
+
+def _refuse_places(level: Trace, numbers: Sequence[int]) -> None:
+    """Raise if some of these lie on the host in a program for a GPU: results, and arguments that get values."""
+    several = len(set(level.gpus) - {None}) > 1
+    if several or (level.on_gpu and None in map(level.gpus.__getitem__, numbers)):
+        raise refused(
+            "tensors of two GPUs are used"
+            if several
+            else "a tensor of the host, which is a result, is written to or requires grad, is used beside one of a GPU",
+            "put all of them on one device before the call, x.to(y.device)",
+        )
 
 
 def _refuse_attributes(tensors: Sequence[Tensor]) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 
 from ...autograd.structure import Door
 from ...interpreters.functions import recording
-from ...interpreters.traced import Trace, TraceError, ValuesError
+from ...interpreters.traced import Trace, TraceError, ValuesError, refused
 from ...ops.make.generators import default_generator
 from ...table.op import About, Op
+from ...tensor.gpu import gpu_of, to_gpu, to_host
 from ...tensor.modes import thread, within
 from ...tensor.tensor import Tensor, wrap
 from .closure import Environment
@@ -35,13 +36,16 @@ class OutgrownError(TraceError):
 class WholeOp(Op):
     """The entry of one such call.
 
-    number: it is the n-th of its function, in every trace of that; None for a call in a backward, which depends on the
-    gradients that are wanted. keeper: its argument that has things for backward in an attribute `kept`.
+    gpus: where its arguments lie. number: it is the n-th of its function, in every trace of that; None for a call in a
+    backward, which depends on the gradients that are wanted. keeper: its argument that has things for backward in an
+    attribute `kept`.
     """
 
-    def __init__(self, level: Trace, name: str, run: Run, number: int | None, keeper: Any) -> None:
+    def __init__(
+        self, level: Trace, name: str, run: Run, number: int | None, keeper: Any, gpus: Sequence[int | None]
+    ) -> None:
         super().__init__(name, "constant", _not_decomposed, (), {}, About())
-        self.unchecked = _checked(level, name, run)
+        self.unchecked = _checked(level, name, run, gpus)
         self.number, self.keeper = number, keeper
 
     def share(self, other: WholeOp) -> None:
@@ -54,16 +58,26 @@ def _not_decomposed(*args: Any) -> Any:
     raise Opaque("it works with values, and is called as it is written")
 
 
-def _checked(level: Trace, name: str, run: Run) -> Callable[..., tuple[Tensor, ...]]:
-    """A call whose results have memory of their own, and the shapes and dtypes of the first call, in the trace."""
+def _checked(level: Trace, name: str, run: Run, gpus: Sequence[int | None]) -> Callable[..., tuple[Tensor, ...]]:
+    """A call whose results have memory of their own, and the shapes and dtypes of the first call, in the trace.
+
+    The examples of a trace lie on the host: in the first call they are sent to where the values lie, and results back.
+    """
     first: list[Any] = []
 
     def call(*given: Tensor) -> tuple[Tensor, ...]:
+        if not first:
+            given = tuple([t if g is None else wrap(to_gpu(t._data, g)) for t, g in zip(given, gpus, strict=True)])
         outs = run(*given) if first else outside(level, run, *given)
         arrays = [_apart(t._data, given) for t in outs]
         kinds = [(a.shape, a.dtype) for a in arrays]
         if not first:
+            if any(gpu_of(a) != next((g for g in gpus if g is not None), None) for a in arrays):
+                raise refused(
+                    f"the results of {name} lie on another device than its arguments", "give them on that one"
+                )
             first.append(kinds)
+            arrays = [*map(to_host, arrays)]
         if kinds != first[0]:
             raise OutgrownError(
                 f"compile: the results of {name} have the shapes and dtypes {kinds}, and had {first[0]} when the "
@@ -76,13 +90,14 @@ def _checked(level: Trace, name: str, run: Run) -> Callable[..., tuple[Tensor, .
 
 def _apart(array: Any, given: Sequence[Tensor]) -> Any:
     """An array that shares memory with none of the arguments."""
-    return np.array(array) if array.base is not None or any(array is t._data for t in given) else array
+    return np.copy(array) if array.base is not None or any(array is t._data for t in given) else array
 
 
 def record(level: Trace, name: str, run: Run, tensors: Sequence[Tensor], keeper: Any = None) -> list[Tensor]:
     """The results of ``run(*tensors)``, which gets plain tensors, as an entry of a trace."""
     number = None if level.ended else sum(isinstance(entry.op, WholeOp) for entry in level.entries)
-    return [wrap(payload) for payload in level.run(WholeOp(level, name, run, number, keeper), tuple(tensors), {})]
+    op = WholeOp(level, name, run, number, keeper, [gpu_of(t._data) for t in tensors])
+    return [wrap(payload) for payload in level.run(op, tuple(tensors), {})]
 
 
 def must_freeze(environment: Environment) -> bool:

@@ -23,7 +23,7 @@ from ...tensor.tensor import Tensor, wrap
 from . import disagreement
 from .disagreement import Array, GradcheckError, Kinks, Label, Pair
 from .other_modes import check_batched, check_batched_forward, check_forward, of_values
-from .plain_inputs import of_plain
+from .plain_inputs import of_host, of_plain
 from .problem import (
     Call,
     Gradients,
@@ -156,7 +156,7 @@ def gradcheck(
     modes = {"forward": check_forward_ad, "batched": check_batched_grad, "batched_forward": check_batched_forward_grad}
     func, args = of_values(func, as_arguments(inputs), masked)
     title, labels = _title("gradcheck", func), label_inputs(func, args)
-    func, args, apart = of_plain(func, args)
+    func, args, apart = of_plain(*of_host(func, args))
     problem = Problem(func, args, promoted(args, labels), labels, title)
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)
     return within(thread.modes, {"units": apart}, _run, problem, options, raise_exception, check_backward_ad, modes)
@@ -219,7 +219,7 @@ def gradgradcheck(
     title = _title("gradgradcheck", func)
     func, args = of_values(func, as_arguments(inputs), masked)
     labels = label_inputs(func, args)
-    func, args, apart = of_plain(func, args)
+    func, args, apart = of_plain(*of_host(func, args))
     flat = promoted(args, labels)
     problem = Problem(func, args, flat, labels, title)
     options = Options(eps, atol, rtol, nondet_tol, check_undefined_grad, check_grad_dtypes, fast_mode)

@@ -1,4 +1,5 @@
-"""Functions of tensors that are the same in several processes, as functions of plain ones, for `gradcheck`.
+"""Functions of tensors that are the same in several processes, or lie on a GPU, as functions of plain ones, for
+`gradcheck`.
 
 Every process moves its copy of such a tensor by the same step, and so computes the same Jacobian.
 """
@@ -10,7 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...autograd.function import Function
+from ...ops.make.conversion import to
 from ...table.levels import memory_of
+from ...tensor.gpu import gpu_of
 from ...tensor.nested import leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor, wrap
 
@@ -71,6 +74,27 @@ def of_plain(
     for i, level in levels.items():
         flat[i] = Crossing.apply(level, False, flat[i].detach()).requires_grad_(flat[i].requires_grad)
     return plain, tuple(rebuild(args, iter(flat))), [t for t in free if not asked or t._requires_grad]
+
+
+def of_host(func: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function and its arguments, with tensors of the host for those that lie on a GPU.
+
+    Each call copies them there, and the results back. So steps are taken, and Jacobians compared, on the host.
+    """
+    flat = list(leaves(args))
+    places = {i: t.device for i, t in enumerate(flat) if isinstance(t, Tensor) and gpu_of(t._data) is not None}
+    if not places:
+        return func, args
+
+    @functools.wraps(func)
+    def there(*given: Any) -> Any:
+        found = [to(t, places[i]) if i in places else t for i, t in enumerate(leaves(given))]
+        result = func(*rebuild(args, iter(found)))
+        return rebuild(result, iter([to(t, "cpu") if isinstance(t, Tensor) else t for t in leaves(result)]))
+
+    for i in places:
+        flat[i] = to(flat[i].detach(), "cpu").requires_grad_(flat[i].requires_grad)
+    return there, tuple(rebuild(args, iter(flat)))
 
 
 def _level(t: Any) -> Any:

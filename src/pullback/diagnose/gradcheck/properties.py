@@ -13,6 +13,7 @@ import numpy as np
 from ...autograd.api import grad
 from ...autograd.function import Function, FunctionNode
 from ...table.levels import memory_of
+from ...tensor.gpu import to_host
 from ...tensor.tensor import Tensor
 from .disagreement import Array, GradcheckError
 from .problem import Call, Options, random_like
@@ -78,13 +79,15 @@ class Watch:
 
     def before(self, grad_outputs: tuple[Tensor | None, ...]) -> None:
         """Keep a copy of the gradients that backward is about to get."""
-        self.given = [None if g is None else np.array(memory_of(g._data)) for g in grad_outputs]
+        self.given = [None if g is None else np.array(to_host(memory_of(g._data))) for g in grad_outputs]
 
     def after(self, grad_inputs: tuple[Tensor | None, ...], grad_outputs: tuple[Tensor | None, ...]) -> None:
         """Compare the gradients with that copy, and check the dtypes of backward's results."""
         name = self.node.name()
         for k, (then, now) in enumerate(zip(self.given, grad_outputs, strict=True)):
-            if then is not None and now is not None and not np.array_equal(then, memory_of(now._data), equal_nan=True):
+            if then is None or now is None:
+                continue
+            if not np.array_equal(then, to_host(memory_of(now._data)), equal_nan=True):
                 raise GradcheckError(
                     f"{self.title}: the backward of {name} changes grad_output {k} in place, which other branches of "
                     "the graph may share.\n"

@@ -1,0 +1,111 @@
+"""What a plan does otherwise on a GPU: where its memory and its constants lie, and what its loops become.
+
+Loops are kernels in CUDA C. All else is the call that eager mode makes, which CuPy answers: products, sorts, indexing.
+Memory is CuPy's, whose pool gives what a run has freed to the next. Nothing here waits for the device.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Collection
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ... import errors
+from ...kernels.counterparts import contiguous
+from ...tensor.gpu import gpu_library, to_gpu
+from ...tensor.protocol import is_foreign
+from ..backends import blocks, cuda
+from ..backends.loop import Loop
+from ..backends.steps import fold
+from ..trace.program import Value
+
+
+class OnGpu:
+    """The place of a plan: the GPU of this number. It has what `OnHost` has."""
+
+    into_memory = False
+    """Whether products are written to memory that the plan has."""
+
+    is_array = 'hasattr({0}, "shape")'
+    told: ClassVar[set[str]] = set()
+
+    def __init__(self, index: int, backend: str | None, to_send: Collection[Value]) -> None:
+        """to_send: the arguments that lie on the host."""
+        self.index, self.backend, self.to_send = index, backend, to_send
+        self.names: dict[str, Any] = {known.__name__: known for known in (self.contiguous, self.owned)}
+        self.names |= {np.asarray.__name__: self.sent, "copied": np.copy}
+
+    def running(self, run: Any) -> Any:
+        """The plan's function with this GPU as the current one, on which kernels run."""
+        device = gpu_library().cuda.Device
+
+        def call(*arrays: Any) -> Any:
+            with device(self.index):
+                return run(*arrays)
+
+        return call
+
+    def sent(self, array: Any) -> Any:
+        """An array there."""
+        return array if is_foreign(array) else to_gpu(np.asarray(array), self.index)
+
+    def contiguous(self, array: Any) -> Any:
+        """The array in one piece of memory, in order."""
+        return contiguous(self.sent(array))
+
+    def owned(self, array: Any, *others: Any) -> Any:
+        """An array that shares its memory with no other."""
+        array = self.sent(array)
+        return np.copy(array) if array.base is not None or any(array is other for other in others) else array
+
+    def constant(self, tree: Any) -> Any:
+        """An array among arguments, or these with all arrays among them, sent there once and for all."""
+        if isinstance(tree, np.ndarray):
+            return to_gpu(tree, self.index)
+        if isinstance(tree, dict):
+            return {key: self.constant(part) for key, part in tree.items()}
+        if isinstance(tree, (tuple, list)) and not hasattr(tree, "_fields"):
+            return type(tree)(map(self.constant, tree))
+        return tree
+
+    def memory(self, shape: tuple[int, ...], dtype: np.dtype[Any], large: bool) -> Callable[[], Any]:
+        """A function that gives memory."""
+        return functools.partial(cuda.memory, shape, dtype)
+
+    def reduce(self, name: str) -> Any:
+        """The function that reduces by a ufunc, of an array and axes."""
+        known = fold(name)
+        assert known is not None
+        return known.function
+
+    def written(self, loops: list[Loop]) -> list[None]:
+        """Nothing: NVRTC compiles a loop when it is built."""
+        return [None] * len(loops)
+
+    def loop(self, loop: Loop, written: None) -> tuple[Any, str, str]:
+        """What runs a loop, the name of its form, and the reason if that is not kernels."""
+        if self.backend == "numpy":
+            return blocks.plain(loop), "cupy", "backend='numpy' was asked for"
+        reason = cuda.supports(loop)
+        if reason is None:
+            try:
+                with gpu_library().cuda.Device(self.index):
+                    return cuda.build(loop), "cuda", ""
+            except cuda.KernelError as error:
+                if self.backend == "c":
+                    raise
+                reason = str(error)
+                self._tell(reason)
+        return blocks.plain(loop), "cupy", reason
+
+    def _tell(self, reason: str) -> None:
+        """Warn once in a process that loops are not compiled."""
+        if not self.told:
+            self.told.add(reason)
+            warnings.warn(
+                f"compile: loops run as CuPy's functions, for they cannot be compiled: {reason}",
+                stacklevel=errors.callers_level(),
+            )
