@@ -420,3 +420,16 @@ def test_without_gradients_nothing_is_kept_or_warned_of() -> None:
         warnings.simplefilter("error")
         assert not compiled(leaf(2.0, 3.0)).requires_grad
         assert not compiled(leaf(2.0, 4.0)).requires_grad
+
+
+def test_a_sum_of_probabilities_whose_length_depends_on_values() -> None:
+    a = pullback.tensor(2.0, dtype=pullback.float64, requires_grad=True)
+    k = pullback.tensor([1.0, 3.0, 12.0, -1.0], dtype=pullback.float64)
+    for name in ("cdf", "sf", "logsf"):
+        law = getattr(stats.betabinom, name)
+        compiled = pullback.compile(lambda k, a, law=law: law(k, 10, a, 3.0).exp())
+        for shift in (0, 2):
+            found, expected = compiled(k + shift, a), law(k + shift, 10, a, 3.0).exp()
+            np.testing.assert_allclose(found.detach(), expected.detach(), rtol=1e-14)
+            slopes = [pullback.autograd.grad(v[:2].sum(), a)[0].item() for v in (found, expected)]
+            np.testing.assert_allclose(*slopes, rtol=1e-12)

@@ -307,3 +307,12 @@ def test_complex_places_are_refused(name: str) -> None:
     for given in (q, pullback.tensor(q, requires_grad=True)):
         with pytest.raises(TypeError, match=r"pullback\.scipy\.interpolate: .*: expected real numbers, found"):
             PLACES[name](given)
+
+
+def test_a_grid_by_pchip_has_the_dtype_of_its_values() -> None:
+    x, v = np.linspace(0, 1, 6, dtype=np.float32), np.float32([0, 1, 3, 2, 5, 4])
+    for q in (np.float32([[0.2], [0.5]]), np.array([[0.2], [0.5]])):
+        expected = theirs.RegularGridInterpolator((x,), v, method="pchip")(q)
+        found = ours.RegularGridInterpolator((x,), pullback.tensor(v), method="pchip")(q)
+        assert found.numpy().dtype == expected.dtype == np.float32
+        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-6)

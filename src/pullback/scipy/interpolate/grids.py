@@ -11,6 +11,7 @@ import numpy as np
 import scipy.interpolate
 
 from ...ops.elementwise.limits import clamp
+from ...ops.make.conversion import to
 from ...ops.reduce.searching import searchsorted
 from ...ops.shape.axes import movedim
 from ..array_nodes import as_tensor, floating
@@ -164,6 +165,7 @@ class RegularGridInterpolator:
         if not self.bounds_error and self.fill_value is not None:
             out = np.where(beside(outside, out.ndim), as_tensor(self.fill_value), out)
         out = np.where(beside(np.any(np.isnan(flat), axis=-1), out.ndim), math.nan, out)
+        out = to(out, self.values._data.dtype) if name == "pchip" else out  # as SciPy's, unlike the other splines
         return np.reshape(out, (*xi.shape[:-1], *self.values.shape[len(self.grid) :]))
 
     def _outside(self, xi: Any) -> Any:

@@ -9,6 +9,7 @@ import scipy.special as sp
 
 from ...table.operands import plain
 from ...tensor.tensor import Lifted
+from ..in_programs import in_programs
 from ..mirror import mirrors
 from ..special import incomplete as ic
 from .formulas import times_log, times_log1m
@@ -29,8 +30,8 @@ def _betabinom(k: Any, n: Any, a: Any, b: Any) -> Any:
     return _log_choose(n, k) + sp.betaln(k + a, n - k + b) - sp.betaln(a, b)
 
 
-def _betabinom_sum(k: Any, n: Any, a: Any, b: Any) -> Any:
-    """The sum of the probabilities up to k, whose values are looked at."""
+def _betabinom_cdf(k: Any, n: Any, a: Any, b: Any) -> Any:
+    """The sum of the probabilities up to k, whose values are looked at; a program calls it as a whole."""
     every = k
     while isinstance(every, Lifted) and every._data.inside is not None:  # under vmap, of all samples
         every = every._data.inside
@@ -39,6 +40,9 @@ def _betabinom_sum(k: Any, n: Any, a: Any, b: Any) -> Any:
     j = np.where(wanted, each, 0.0)
     terms = np.exp(_betabinom(j, *[np.expand_dims(s, -1) for s in (n, a, b)]))
     return np.sum(np.where(wanted, terms, 0.0), axis=-1)
+
+
+_betabinom_sum = in_programs("stats.betabinom.cdf", _betabinom_cdf, False)
 
 
 def _zipf_ratio(k: Any, a: Any) -> Any:
