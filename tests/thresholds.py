@@ -89,6 +89,7 @@ OTHERS = {
     "distributed.data_parallel._MB": "a unit",
     "distributed.meeting._BITS": "bits of a word",
     "distributed.messages._SAID": "bytes of a message",
+    "distributed.moves._OFTEN": "one in so many nodes",
     "distributed.process_group._LOOKS": "how often it looks before it waits",
     "distributed.solvers_over_ranks._PRODUCTS": "how often a solver multiplies before it says that it is slow",
     "scipy.bindings._MANY": "a bound of what is looked into",

@@ -11,6 +11,7 @@ import pytest
 
 import pullback
 from pullback import func
+from pullback.autograd import forward_ad
 
 
 def _escaped(transform: str) -> Any:
@@ -135,3 +136,18 @@ def test_a_tensor_from_outside_that_nested_transforms_write_to_holds_values_afte
         assert type(t) is pullback.Tensor
         assert np.isfinite(t.detach().clone().numpy()).all()
         assert bool((t.detach().clone() == t.detach() * 1).all())
+
+
+OF_THE_PRIMAL = ("deepcopy", "tensor", "numpy")  # are refused, or take the primal alone
+NO_JVP = ("Function",)
+
+
+@pytest.mark.parametrize("use", [name for name in USES if name not in OF_THE_PRIMAL + NO_JVP])
+def test_a_tangent_of_a_batch_that_has_ended_is_refused(use: str) -> None:
+    """Its primal belongs to no transform, so that the tangent alone tells."""
+    kept: list[Any] = []
+    primal = pullback.tensor([[1.0, 2.0], [3.0, 4.0]])
+    with forward_ad.dual_level():
+        func.vmap(lambda t: kept.append(forward_ad.make_dual(primal, t * primal)) or t)(pullback.ones(3, 2, 2))
+        with pytest.raises(RuntimeError, match="your tensor may have escaped from inside a function being vmapped"):
+            forward_ad.unpack_dual(USES[use](kept[0])).tangent.numpy()

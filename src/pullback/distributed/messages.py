@@ -296,4 +296,5 @@ def tell_other(group: Group, rank: int, tag: int, what: str, error: Exception, s
     if group.comm is not None:
         said = f"{_REFUSES}{what} at {here()}: {type(error).__name__}: {str(error).partition(chr(10))[0]}"
         none = np.zeros(0, np.uint8)
+        _KEPT[:] = [parcel for parcel in _KEPT if not parcel.Test()]
         _KEPT.append(Parcel(group, none, rank, tag, group.say(what), sends, refused=said))

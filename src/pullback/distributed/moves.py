@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import weakref
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -62,7 +63,7 @@ class Move:
         """Its results on arrays: the message is a part of what `move` has said, and says nothing itself."""
         raise NotImplementedError
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         """The move of cotangents back."""
         raise NotImplementedError
@@ -83,7 +84,7 @@ class AllReduce(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.all_reduce(self.group, a, "SUM", "") for a in arrays]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Vary(self.group, self.name)
 
@@ -100,7 +101,7 @@ class _Here(Move):
 class Vary(_Here):
     takes = REPLICATED
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return AllReduce(self.group, self.name)
 
@@ -108,7 +109,7 @@ class Vary(_Here):
 class SumParts(AllReduce):
     takes = PARTIAL
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Same(self.group, self.name)
 
@@ -116,7 +117,7 @@ class SumParts(AllReduce):
 class Same(_Here):
     takes, gives = REPLICATED, REPLICATED
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return self
 
@@ -124,7 +125,7 @@ class Same(_Here):
 class ToParts(_Here):
     gives = PARTIAL
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Vary(self.group, self.name)
 
@@ -144,7 +145,7 @@ class Broadcast(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.broadcast(self.group, a, self.root, "") for a in arrays]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return KeepAt(self.group, self.name, self.root)
 
@@ -155,7 +156,7 @@ class KeepAt(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [a.copy() if self.group.rank == self.root else np.zeros_like(a) for a in arrays]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Broadcast(self.group, self.name, self.root)
 
@@ -166,7 +167,7 @@ class AllGather(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return messages.all_gather(self.group, arrays[0], "")
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return TakeOwn(self.group, self.name)
 
@@ -181,7 +182,7 @@ class TakeOwn(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [arrays[self.group.rank].copy()]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return AllGather(self.group, self.name)
 
@@ -206,13 +207,13 @@ class GatherUneven(_Uneven, AllGather):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return messages.all_gather(self.group, arrays[0], "", self.shapes)
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return TakeUneven(self.group, self.name, self.shapes)
 
 
 class TakeUneven(_Uneven, TakeOwn):
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return GatherUneven(self.group, self.name, self.shapes)
 
@@ -221,7 +222,7 @@ class Reduce(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.reduce(self.group, arrays[0], self.root, "SUM", "")]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Spread(self.group, self.name, self.root)
 
@@ -230,7 +231,7 @@ class Spread(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.broadcast(self.group, arrays[0], self.root, "")]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Reduce(self.group, self.name, self.root)
 
@@ -241,7 +242,7 @@ class Gather(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return messages.gather(self.group, arrays[0], self.root, "")
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Scatter(self.group, self.name, self.root)
 
@@ -250,7 +251,7 @@ class Scatter(_Rooted):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.scatter(self.group, arrays, self.root, "")]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Gather(self.group, self.name, self.root)
 
@@ -259,7 +260,7 @@ class ReduceScatter(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.reduce_scatter(self.group, arrays, "SUM", "")]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return ShareOut(self.group, self.name)
 
@@ -270,7 +271,7 @@ class ShareOut(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return messages.all_gather(self.group, arrays[0], "")
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return ReduceScatter(self.group, self.name)
 
@@ -289,7 +290,7 @@ class AllToAll(Move):
         kinds = [(shape, arrays[0].dtype) for shape in self.taken]
         return messages.all_to_all(self.group, arrays, kinds, "")
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return AllToAll(self.group, self.name, self.taken, self.given)
 
@@ -308,7 +309,7 @@ class Exchange(Move):
     def run(self, arrays: Sequence[Array]) -> list[Array]:
         return [messages.exchange(self.group, arrays[0], self.dst, self.src, "", self.alike)]
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Exchange(self.group, self.name, self.src, self.dst)
 
@@ -318,7 +319,7 @@ class Border(Exchange):
 
     alike = False
 
-    @property
+    @functools.cached_property
     def adjoint(self) -> Move:
         return Border(self.group, self.name, self.src, self.dst)
 
@@ -346,12 +347,14 @@ def move(how: Move, *tensors: Tensor) -> Any:
     unclear = None
     if how.talks:
         flags: int = tracked
-        leaves = _not_said(tensors) if own and how.joins and how.group.size > 1 else ()
+        leaves, passed = _not_said(tensors) if own and how.joins and how.group.size > 1 else ((), ())
         if leaves:
             flags |= UNCLEAR
         flags = compare(how.group, how.name, _signature(how, tensors, levels), flags)
         if flags & UNCLEAR:
             unclear = look_at_leaves(how.group, how.name, leaves)
+        if unclear is None:
+            _SEEN.update(passed)
         tracked = bool(flags) and thread.modes.grad_enabled
     if not tracked and not levels:  # there is nothing to record, and nobody else to ask
         return Moved.forward(how, tracked, None, *tensors)
@@ -366,28 +369,38 @@ def move(how: Move, *tensors: Tensor) -> Any:
     return found
 
 
-def _not_said(tensors: Sequence[Tensor]) -> list[Any]:
-    """The nodes of leaves that tensors were computed from, if nobody has said what these are to the ranks."""
-    found, seen = [], set()
+_SEEN: weakref.WeakSet[Any] = weakref.WeakSet()
+"""Nodes behind which all leaves have been said, so that a loop with a collective in each turn sees each node once."""
+
+_OFTEN = 16  # one in so many nodes is noted there, and each communication
+
+
+def _not_said(tensors: Sequence[Tensor]) -> tuple[list[Any], list[Any]]:
+    """The nodes of leaves that tensors were computed from, if nobody has said what these are to the ranks; and some of
+    the nodes between."""
+    found, passed, seen = [], [], set()
     stack = [t._edge[0] if t._edge is not None else leaf_edge(t)[0] for t in tensors if t._requires_grad]
     while stack:
         node = stack.pop()
-        if node in seen:
+        if node in seen or node in _SEEN:
             continue
-        seen.add(node)
         if type(node) is AccumulateGrad:
             if node not in SAID and node.transform is None and isinstance(node._data, np.ndarray) and node._data.size:
                 found.append(node)
-        elif type(getattr(node, "how", None)) is not Vary:
+        elif type(how := getattr(node, "how", None)) is not Vary:
+            if how is not None or len(seen) % _OFTEN == 0:
+                passed.append(node)
             stack += [edge[0] for edge in node._edges if edge is not None]
-    return found
+        seen.add(node)
+    return found, passed
 
 
 def _checked(how: Move, tensors: Sequence[Tensor]) -> list[str]:
     """The titles of the transforms that tensors belong to; refused are those that the move cannot take."""
     levels: list[str] = []
     for t in tensors:
-        if (found := placement(t)) != how.takes:
+        found = VARYING if type(t._data) is np.ndarray else placement(t)
+        if found != how.takes:
             raise _misplaced(how, found)
         if isinstance(t, Lifted) and type(t._data) is not Placed:
             levels = _transforms(how, tensors)
@@ -400,13 +413,14 @@ def _checked(how: Move, tensors: Sequence[Tensor]) -> list[str]:
 
 def _signature(how: Move, tensors: Sequence[Tensor], levels: Sequence[str]) -> str:
     """What the ranks have to agree in."""
-    shown = _shown(tensors[0].dtype, tuple([t._data.shape for t in tensors]) if how.alike else None)
-    return f"{how.name} {shown} {how.details}{' in ' if levels else ''}{', '.join(levels)}"
+    shapes = tuple([t._data.shape for t in tensors]) if how.alike else None
+    return _shown(how.name, tensors[0].dtype, shapes, how.details, tuple(levels))
 
 
 @functools.lru_cache(1000)
-def _shown(dtype: Any, shapes: tuple[tuple[int, ...], ...] | None) -> str:
-    return str(dtype) if shapes is None else f"{dtype}{[[*shape] for shape in shapes]}"
+def _shown(name: str, dtype: Any, shapes: Any, details: str, levels: tuple[str, ...]) -> str:
+    form = dtype if shapes is None else f"{dtype}{[[*shape] for shape in shapes]}"
+    return f"{name} {form} {details}{' in ' if levels else ''}{', '.join(levels)}"
 
 
 def _transforms(how: Move, tensors: Sequence[Tensor]) -> list[str]:

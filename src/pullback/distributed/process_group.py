@@ -55,10 +55,10 @@ class World:
 
     def say(self, what: str) -> str:
         """Put what this rank is about to do, and where, on the board; returns that. what: "" for a part of the last."""
-        if what:
-            self.said = f"{what} at {here()}"
+        if what and (said := f"{what} at {here()}") != self.said:
+            self.said = said
             if self.board is not None:
-                self.board.write(self.rank, boards.RUNNING, self.said)
+                self.board.write(self.rank, boards.RUNNING, said)
         return self.said
 
 
@@ -141,6 +141,7 @@ class Group:
             if waited - looked > min(_SOON, self.timeout / 4):
                 looked = waited
                 if (gone := self._gone()) or waited > self.timeout:
+                    self.world.said = ""  # the board says still that it waits
                     raise self._stuck(said, gone, waited)
         if board is not None:
             board.turn(rank, boards.RUNNING)

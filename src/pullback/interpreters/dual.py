@@ -453,7 +453,7 @@ _COPIES = ((lambda t: t.clone(), lambda t: t),)
 def _whole(t: Tensor, recorded: bool) -> Tensor | None:
     """All tangents of a batch in one array, if nothing that is done to one of them is recorded; else None."""
     data = t._data
-    if not isinstance(data, LevelPayload) or not data.level.open or (recorded and t._requires_grad):
+    if not isinstance(data, LevelPayload) or (recorded and t._requires_grad):
         return None
     whole = data.stacked
     return whole if whole is not None and type(whole._data) is np.ndarray else None

@@ -6,6 +6,7 @@ import pytest
 import pullback
 import pullback.distributed as dist
 from pullback import nn
+from pullback.distributed import moves
 from pullback.distributed.nn.functional import all_gather, all_reduce, broadcast, sendrecv
 
 dist.init_process_group(timeout=20)
@@ -100,4 +101,34 @@ wrapped = dist.DistributedDataParallel(nn.Linear(3, 1).double())
 loss = wrapped(x).sum()
 shown = all_reduce(loss)
 loss.backward()
+
+
+# a loop with a sum in each turn: a graph that grows is looked at once, and what is refused stays so
+def turns(w, number):
+    state, total = w * x, 0.0
+    for _ in range(number):
+        state = (sendrecv(state, RANK, RANK) * 0.5).sin() + 0.1
+        total = total + all_reduce((state**2).sum())
+    return total
+
+
+def looked_at(number):
+    """How many nodes are looked at for a loss of some turns."""
+    found, before = [], moves._not_said
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moves, "_OFTEN", 1)
+        patch.setattr(moves, "_not_said", lambda tensors: found.append(before(tensors)) or found[-1])
+        turns(dist.varying(leaf()), number)
+    return sum(len(passed) for _, passed in found)
+
+
+if SIZE > 1:
+    assert looked_at(40) - looked_at(20) <= 20 * 12
+    w = leaf()
+    refused(lambda: turns(w, 30), "float64[3]")
+    v = dist.varying(leaf())
+    with pytest.raises(RuntimeError, match=COPIES):
+        (turns(v, 30) + turns(w, 3)).backward()
+    turns(v, 30).backward()
+
 print("passed", flush=True)
