@@ -146,7 +146,7 @@ def test_a_rank_that_never_begins_ends_those_that_wait_for_it_in_c() -> None:
 
 
 def test_what_ranks_write_stays_in_lines(tmp_path: Path) -> None:
-    """They write in pieces, of which those of several ranks may stand in one line of the launcher."""
+    """They write in pieces, and the launcher may put those of several ranks in one line."""
     program = "import os, sys, time\nfor piece in ('a', ' [0] b', '\\n', '\\n', 'c\\nd'):\n"
     program += "    for to in (sys.stdout, sys.stderr):\n        to.write(piece); to.flush(); time.sleep(0.01)\n"
     (tmp_path / "says.py").write_text(program)
