@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from pullback.distributed.process_group import Group
 
@@ -53,11 +56,11 @@ class Watched:
             return call
 
         def counted(*args: Any) -> Any:
-            given = args[1] if name == "Iallreduce" and not hasattr(args[0], "nbytes") else args[0]
+            given = args[0] if isinstance(args[0], (np.ndarray, array)) else args[1]  # after MPI's IN_PLACE
             request = call(*args)
             if name == "Isend" and args[1] == self.null:
                 return request
-            number, self.messages, self.bytes = self.messages, self.messages + 1, self.bytes + given.nbytes
+            number, self.messages, self.bytes = self.messages, self.messages + 1, self.bytes + memoryview(given).nbytes
             if self.log is None:
                 return request
             log = self.log

@@ -102,12 +102,13 @@ class Start:
     def __init__(self, name: str, local: int, launcher: int, size: int) -> None:
         self.name, self.local, self.launcher, self.size = name, local, launcher, size
         self.rank = int(os.environ[name])
+        user = os.getuid() if hasattr(os, "getuid") else 0
         self.path = os.environ.get("PULLBACK_BOARD") or os.path.join(
-            tempfile.gettempdir(), f"pullback-board-{os.getuid()}-{launcher}-{_fields(launcher)[19]}"
+            tempfile.gettempdir(), f"pullback-board-{user}-{launcher}-{_fields(launcher)[19]}"
         )
-        handle = os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        handle = os.open(self.path, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
         try:
-            if os.fstat(handle).st_uid != os.getuid():
+            if os.fstat(handle).st_uid != user:
                 raise PermissionError(f"{self.path} belongs to another user")
         finally:
             os.close(handle)
