@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from pullback.compile.backends.cuda_source import source
 from pullback.compile.backends.loop import Access, Loop, Output, Step
 from tests.compile import test_compile_c as of_c
 
-from . import nvrtc
+from . import library, nvrtc
 from .cuda_shim import COMPILER, RawModule
 from .fake import DeviceArray
 
@@ -37,6 +38,16 @@ def test_the_examples_kernels_give_the_values(n: int) -> None:
     s = 1 / (1 + np.exp(-x))
     np.testing.assert_allclose(y, x * s, rtol=1e-14)
     np.testing.assert_allclose(gx, g * (s + x * s * (1 - s)), rtol=1e-13)
+
+
+@on_the_host
+def test_the_example_passes_gradcheck_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", library)
+    example = runpy.run_path(str(EXAMPLE))
+    assert example["GPU"]
+    module, before = RawModule(example["SOURCE"]), len(RawModule.launched)
+    assert example["checked"](module.get_function("swish"), module.get_function("swish_backward"))
+    assert set(RawModule.launched[before:]) == {"swish", "swish_backward"}
 
 
 @needs_nvrtc

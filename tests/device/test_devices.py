@@ -249,3 +249,24 @@ def test_gradients_of_tensors_on_a_device_are_checked() -> None:
 
     with pytest.raises(pullback.autograd.GradcheckError, match="a constant factor"):
         pullback.autograd.gradcheck(Wrong.apply, pullback.randn(3, device="cuda"))
+
+
+class Two(pullback.autograd.Function):
+    """Two outputs: backward multiplies the gradients of both, so that each has to be there."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x * 2, y * 3
+
+    @staticmethod
+    def backward(ctx: Any, a: Any, b: Any) -> Any:
+        return a * 2 + b * 0, b * 3 + a * 0
+
+
+@pytest.mark.usefixtures("gpu")
+@pytest.mark.parametrize("used", [0, 1])
+def test_zeros_for_an_output_that_is_not_used_lie_on_the_device(used: int) -> None:
+    x, y = (pullback.ones(3, requires_grad=True) for _ in range(2))  # on the host
+    out = Two.apply(x.to("cuda"), y.to("cuda"))
+    out[used].sum().backward()
+    assert [t.grad.tolist() for t in (x, y)] == ([[2.0] * 3, [0.0] * 3] if used == 0 else [[0.0] * 3, [3.0] * 3])

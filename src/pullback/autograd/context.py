@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import errors
-from ..tensor.arrays import broadcasts_to
+from ..tensor.arrays import broadcasts_to, zeros_beside
 from ..tensor.modes import thread
 from ..tensor.nested import CONTAINERS
+from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Edge, Tensor, wrap
 from .contract import place
 from .node import FREED, Node
@@ -49,6 +50,7 @@ class FunctionNode(Node):
     _non_differentiable: tuple[Tensor, ...] = ()
     _marked = False  # whether any tensor is in one of these
     _materialize = True
+    _like: Any = None  # an array without elements of the library that the outputs are of, unless that is NumPy
     _output_types: Sequence[Any] | None = (
         None  # (shape, dtype) of each tensor, else None; None as a whole if the output is one tensor
     )
@@ -233,18 +235,24 @@ class FunctionNode(Node):
         if self._output_types is not None:
             return self._run([None] * self._outputs, taped, needed, keep)
         if self._materialize:
-            zeros = np.zeros(shape, dtype)
+            zeros = self._zeros(None, shape, dtype)
             return self._run(wrap(zeros) if taped else zeros, taped, needed, keep)
         return [g._data if isinstance(g, Tensor) and not taped else g for g in self._run(None, True, needed, keep)]
 
     def _materialized(self, g: Sequence[Any]) -> list[Any]:
         """The gradients as backward gets them: zeros or None for missing ones."""
         given: list[Any] = []
+        other = next((value for value in g if value is not None), None)
         for value, kind in zip(g, self._output_types or (), strict=True):
             if value is None and self._materialize and kind is not None:  # of an output that is a tensor
-                value = np.zeros(*kind)
+                value = self._zeros(other, *kind)
             given.append(value if value is None or isinstance(value, Tensor) else wrap(value))
         return given
+
+    def _zeros(self, other: Any, shape: Any, dtype: Any) -> Any:
+        """Zeros on the device of the outputs, or in the kind of array of another gradient."""
+        like = self._like if other is None else other._data if isinstance(other, Tensor) else other
+        return zeros_beside(like, shape, dtype) if is_foreign(like) else np.zeros(shape, dtype)
 
     def _counted(self, grads: Sequence[Any]) -> Sequence[Any]:
         """Gradients cut to the number of arguments, if the further ones are None, as torch allows."""

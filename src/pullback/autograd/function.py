@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Protocol, TypeVar, overload
 
+from numpy import ndarray
+
 from ..tensor.memory import ONE_LOCAL, WRITES
 from ..tensor.modes import LEVELS, lowered, thread, within
 from ..tensor.nested import CONTAINERS, leaves
@@ -196,6 +198,7 @@ class Function:
                 out._requires_grad
                 or node._marked
                 or (data := out._data).dtype.kind not in "fcV"
+                or (type(data) is not ndarray and type(out) is Tensor)  # of a device, which is noted
                 or 1 not in contract.counts
                 or (not fresh and is_among(out, flat))
             ):

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import errors
+from ..tensor.arrays import zeros_beside
 from ..tensor.memory import INFERENCE, ONE_ELEMENT, WRITES, View
 from ..tensor.modes import thread
+from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Tensor, wrap
 from ..tensor.views import Lost
 from .context import FunctionNode
@@ -30,6 +32,8 @@ def attach(node: FunctionNode, given: Sequence[Any], inputs: Sequence[Any], grad
     if not any(types):
         _refuse_arrays(node, given)
         return given
+    if types[0] is not None and type(data := given[0]._data) is not np.ndarray and is_foreign(data):
+        node._like = zeros_beside(data, (0,))
     contract = node._forward_cls._contract
     if gradients not in contract.counts:
         contract.accept(gradients)
