@@ -378,8 +378,12 @@ _OFTEN = 16  # one in so many nodes is noted there, and each communication
 def _not_said(tensors: Sequence[Tensor]) -> tuple[list[Any], list[Any]]:
     """The nodes of leaves that tensors were computed from, if nobody has said what these are to the ranks; and some of
     the nodes between."""
-    found, passed, seen = [], [], set()
     stack = [t._edge[0] if t._edge is not None else leaf_edge(t)[0] for t in tensors if t._requires_grad]
+    if len(stack) == 1 and stack[0] in SAID:
+        return [], []
+    found: list[Any] = []
+    passed: list[Any] = []
+    seen: set[Any] = set()
     while stack:
         node = stack.pop()
         if node in seen or node in _SEEN:

@@ -88,6 +88,7 @@ class Group:
         self.timeout = world.timeout if timeout is None else timeout
         self.number = len(world.groups)
         self.level: Any = None  # of the tensors that are placed on it
+        self.sums: dict[Any, Any] = {}  # moves that are called often, and their adjoints
         self.broken = ""  # what has left its ranks out of step, for ever
         world.groups.append(self)
 

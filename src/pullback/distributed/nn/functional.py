@@ -60,7 +60,10 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Group | None = Non
         raise
     if op in (ReduceOp.SUM, ReduceOp.AVG):
         kind = moves.SumParts if placement(tensor) == PARTIAL else moves.AllReduce
-        total: Tensor = move(kind(found, f"all_reduce({op})"), tensor)
+        how = found.sums.get((kind, op))
+        if how is None:
+            how = found.sums[kind, op] = kind(found, f"all_reduce({op})")
+        total: Tensor = move(how, tensor)
         return total / found.size if op == ReduceOp.AVG else total
     name = {ReduceOp.PRODUCT: "prod", ReduceOp.MAX: "amax", ReduceOp.MIN: "amin"}[op]
     parts = move(moves.AllGather(found, f"all_reduce({op})"), tensor)
