@@ -288,6 +288,10 @@ RECORDED_VJP = (
 """A pass that frees what it goes through, and the same one that keeps it."""
 
 
+NODE_HOOK = ("note(*gi, *go)", "note(*go)")
+"""A hook on a node that looks at the gradients on both sides, and one that looks at those of the outputs alone."""
+
+
 def made_dense(program: Program) -> Program:
     """A program with dense factors for sparse ones."""
     return replaced(replaced(program, ".to_sparse()", ""), "lib.sparse.mm(", "lib.mm(")

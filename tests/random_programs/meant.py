@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from tests.random_programs.deliberate import writes
 from tests.random_programs.evidence import (
+    NODE_HOOK,
     RECORDED_VJP,
     Shown,
     agree_where_finite,
@@ -285,6 +286,12 @@ REASONS: dict[str, Reason] = {
         and d.only_torch_refuses("expected sparse coordinate tensor layout but got Strided")
         and nothing_shown(made_dense(d.program))
         and same_here(d, made_dense(d.program))
+    ),
+    "the node of `to_dense` is one of the entries: a hook sees their gradient, in torch's a sparse tensor": lambda d: (
+        d.does(".to_dense()")
+        and d.does(NODE_HOOK[0])
+        and d.only_torch_refuses("can't convert Sparse layout tensor to numpy")
+        and nothing_shown(replaced(d.program, *NODE_HOOK))
     ),
     "in forward mode, a leaf that requires grad is not written to by a view: torch makes it a dual tensor": lambda d: (
         d.does("forward_mode(")

@@ -146,6 +146,11 @@ v3.grad_fn.register_hook(lambda gi, go: note(*gi, *go))
 v4 = lib.autograd.grad(v3.sum(), [v2], retain_graph=True, materialize_grads=True)[0].clone()
 """
 
+ENTRIES = """
+v1 = lib.tensor([[0.25, -1.0, 0.75], [1.25, 0.25, -1.5]], dtype=lib.float64, requires_grad=True)
+v6 = v1.to_sparse().to_dense()
+v6.grad_fn.register_hook(lambda gi, go: note(*gi, *go))
+"""
 BETWEEN = """
 v1 = lib.tensor([[-2.0, 0.0, 1.5], [0.0, -0.5, -2.0]], dtype=lib.float64, requires_grad=True)
 v2 = v1 * 3
@@ -381,6 +386,7 @@ CASES = [
         lambda inner, t, *k: (inner(t * 0.5 + t.detach() * 0.5, *k)[0],),
     ),
     Case("what a transform returns of a view made", LOOKED_AT, Tensor, "sum", enlarged),
+    Case("the node of `to_dense` is one of the entries", ENTRIES, Tensor, "to_sparse", other_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 
