@@ -107,7 +107,13 @@ def leaf() -> Any:
 
 
 def measured(chain: Chain) -> dict[str, int]:
-    """The counts of one node of a chain, rounded to whole ones."""
+    """The counts of one node of a chain, rounded to whole ones. A collection would call what other tests left."""
+    if gc.isenabled():
+        gc.disable()
+        try:
+            return measured(chain)
+        finally:
+            gc.enable()
     gradient = pullback.tensor(np.ones((1, 3), np.float32))
     found: dict[int, list[int]] = {}
     for n in (SHORT, SHORT, LONG):  # at first all that is made once is made
