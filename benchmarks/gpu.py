@@ -196,7 +196,7 @@ def measured(row: Row, rounds: int, copy: float) -> dict[str, Any]:
     for side in sides:  # what is compiled or allocated once
         for _ in range(3):
             milliseconds(side, programs[side.name])
-    for turn in range(rounds):
+    for turn in range(rounds if sides else 0):
         for side in sides[turn % len(sides) :] + sides[: turn % len(sides)]:
             times[side.name].append(milliseconds(side, programs[side.name]))
     medians = {name: statistics.median(runs) for name, runs in times.items()}

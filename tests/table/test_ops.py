@@ -221,6 +221,7 @@ def test_every_operation_has_samples() -> None:
     questions = {
         name for name, op in TABLE.items() if op.forward.__module__ == "pullback.ops.elementwise.close"
     }  # test_tensor.py
+    questions |= {"is_pinned", "pin_memory"}  # which need a GPU: tests/device/test_pinned.py
     assert {name for name in TABLE if not name.rpartition(".")[2].startswith("_")} - questions <= set(SAMPLES)
 
 
@@ -376,7 +377,8 @@ def test_every_rule_is_used_by_a_sample() -> None:
     wanted -= {("_cbrt", "input")}  # behind np.cbrt alone: tests/tensor/test_numpy_protocol.py
     wanted -= {("_checked", "input")}  # in transforms alone: tests/table/test_checks.py
     wanted -= {("_copy_over", "input"), ("_copy_over", "values")}  # a write: tests/programs/graph
-    wanted -= {("_to_device", "input")}  # between the host and a device: tests/device/test_devices.py
+    # between the host and a device: tests/device/test_devices.py, test_pinned.py
+    wanted -= {("_to_device", "input"), ("_pin_memory", "input")}
     wanted -= {("_only_r", "A"), ("geqrf", "input")}  # which refuse, with the way out: tests/ops/test_linalg.py
     # those of indexing, of writing, of sparse matrices and of NumPy's own functions have tests of their own
     elsewhere = {
