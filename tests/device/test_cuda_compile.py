@@ -349,6 +349,9 @@ def test_a_launch_that_fails_names_the_kernel_and_its_operations(monkeypatch: py
     monkeypatch.setattr(cuda, "THREADS", 5000)
     with pytest.raises(RuntimeError, match=r"the kernel exp_multiply_0 \(exp, multiply, over \[5\]\) was not launched"):
         f(x)
+    pullback.cuda.synchronize()  # which the error names, and the NumPy form beside it
+    plain = pullback.compile(lambda x: pullback.exp(x) * 3, backend="numpy")(x)
+    compare([plain._data], [3 * np.exp(x._data.inner)])
     monkeypatch.undo()
     monkeypatch.setitem(sys.modules, "cupy", library)
     compare([f(x)._data], [3 * np.exp(x._data.inner)])

@@ -160,7 +160,10 @@ def pinned_copy(t: Tensor) -> Tensor:
                 f"cannot pin '{errors.describe(t)}': only dense CPU tensors can be pinned", do="give x.cpu()"
             )
         )
-    gpu_library()
+    try:
+        gpu_library()
+    except RuntimeError as error:
+        raise RuntimeError(f"Cannot access accelerator device when none is available: {error}") from None
     if is_pinned_array(t._data):
         return t
     found: Tensor = apply(_pin_memory.op, (t,), {})
