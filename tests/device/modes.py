@@ -26,7 +26,8 @@ FILE = Path(pullback.__file__).parent / "inspect" / "device.json"
 
 bessel.SPECIAL["tests"] = "tests.device.special"
 
-Make = Callable[[np.ndarray[Any, Any]], Tensor]
+Array = np.ndarray[Any, Any]
+Make = Callable[[Array], Tensor]
 
 
 def on_host(array: np.ndarray[Any, Any]) -> Tensor:
@@ -108,8 +109,28 @@ def computed(op: Any, made: Any, mode: Any, make: Make) -> Any:
         return error
 
 
-def fault(found: Any, wanted: Any) -> str:
-    """What is wrong with the results on the device; "" if they agree with those on arrays."""
+def _inside(t: Tensor) -> Array | None:
+    return t._data.inner if isinstance(t._data, DeviceArray) else None
+
+
+def _compared(a: Array, b: Array) -> str:
+    try:
+        carrying._compare_values(a, b)
+    except carrying._Wrong as wrong:
+        return str(wrong)
+    return ""
+
+
+def fault(
+    found: Any,
+    wanted: Any,
+    on_device: Callable[[Tensor], Array | None] = _inside,
+    compared: Callable[[Array, Array], str] = _compared,
+) -> str:
+    """What is wrong with the results on a device; "" if they agree with those on arrays.
+
+    on_device: the values of a result, None if it lies on the host. compared: what is wrong with values, or "".
+    """
     if isinstance(found, Exception):
         return str(found).split("\n")[0].removesuffix(".")
     if len(found) != len(wanted):
@@ -119,15 +140,13 @@ def fault(found: Any, wanted: Any) -> str:
             return "a gradient is missing"
         if mine is None:
             continue
-        a, b = mine.detach()._data, theirs.detach()._data
-        if not isinstance(a, DeviceArray):
+        a, b = on_device(mine.detach()), theirs.detach()._data
+        if a is None:
             return "a result lies on the host"
         if a.shape != b.shape or a.dtype != b.dtype:
             return f"a result is of {a.dtype}{list(a.shape)}, expected {b.dtype}{list(b.shape)}"
-        try:
-            carrying._compare_values(a.inner, b)
-        except carrying._Wrong as wrong:
-            return str(wrong)
+        if why := compared(a, b):
+            return why
     return ""
 
 

@@ -40,22 +40,13 @@ def difference(found: Any, wanted: Any) -> str:
     """How results on the GPU differ from those of NumPy, beyond the tolerance; "" if they do not."""
     if isinstance(found, Exception):
         return f"{type(found).__name__}: {found}".split("\n")[0]
-    if len(found) != len(wanted):
-        return f"{len(found)} results, expected {len(wanted)}"
-    for mine, theirs in zip(found, wanted, strict=True):
-        if (mine is None) != (theirs is None):
-            return "a gradient is missing"
-        if mine is None:
-            continue
-        if mine.device.type != "cuda":
-            return "a result lies on the host"
-        a, b = mine.detach().cpu().numpy(), theirs.detach().numpy()
-        if a.shape != b.shape or a.dtype != b.dtype:
-            return f"a result is of {a.dtype}{list(a.shape)}, expected {b.dtype}{list(b.shape)}"
-        size = float(np.max(np.abs(b), initial=0, where=np.isfinite(b))) if b.dtype.kind in "fc" else 0.0
-        if not np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * size, equal_nan=True):
-            return f"values differ by {np.max(np.abs(a - b))}"
-    return ""
+    return modes.fault(found, wanted, lambda t: t.cpu().numpy() if t.device.type == "cuda" else None, _beyond)
+
+
+def _beyond(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> str:
+    size = float(np.max(np.abs(b), initial=0, where=np.isfinite(b))) if b.dtype.kind in "fc" else 0.0
+    near = np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * size, equal_nan=True)
+    return "" if near else f"values differ by {np.max(np.abs(a - b))}"
 
 
 def differing(mode: str, names: Any = None) -> dict[str, str]:

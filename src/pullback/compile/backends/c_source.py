@@ -246,15 +246,6 @@ class _Writer(NestWriter):
     def _width(self) -> int:
         return 1 if self.inner_reduced else BLOCK
 
-    def _parts(self) -> list[tuple[str, str]]:
-        """The arrays that hold unfinished reductions, with their C types."""
-        parts = []
-        for i in self.reductions:
-            parts.append((f"{i}", self._accumulator(i)[0]))
-            if self._compensated(i):
-                parts.append((f"{i}_rest", "double"))
-        return parts
-
     def _store_results(self, accumulator: str) -> None:
         for i in self.reductions:
             address = self._address(f"out{i}", "" if self.inner_reduced else "j0")

@@ -224,15 +224,6 @@ class _Writer(NestWriter):
         self._store("")
         put("}\n}\n}")
 
-    def _parts(self) -> list[tuple[str, str]]:
-        """The accumulators, with their C types."""
-        parts = []
-        for i in self.reductions:
-            parts.append((f"{i}", self._accumulator(i)[0]))
-            if self._compensated(i):
-                parts.append((f"{i}_rest", "double"))
-        return parts
-
     def _declare_pieces(self, pieces: bool) -> None:
         """The memory for the pieces of reductions, under their names."""
         for k, (name, kind) in enumerate(self._parts() if pieces else []):

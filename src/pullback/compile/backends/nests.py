@@ -112,6 +112,15 @@ class NestWriter:
         output, _ = self._output(i)
         return output.dtype == np.float64 and self._fold(i).compensated
 
+    def _parts(self) -> list[tuple[str, str]]:
+        """The numbers that unfinished reductions hold, with their C types."""
+        parts = []
+        for i in self.reductions:
+            parts.append((f"{i}", self._accumulator(i)[0]))
+            if self._compensated(i):
+                parts.append((f"{i}_rest", "double"))
+        return parts
+
     def _join(self, i: int, to: str, value: str, index: str = "") -> str:
         """The statement that takes one more value into an accumulator."""
         if self._compensated(i):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -213,18 +213,8 @@ def fork_rng(
     >>> bool((pullback.rand(2) == a).all())
     True
     """
-    if not enabled:
+    with _put_back() if enabled else nullcontext():
         yield
-        return
-    before = states()
-    try:
-        try:
-            yield
-        finally:
-            go_back(before)
-    except BaseException:  # an interrupt may have come as it was put back
-        go_back(before)
-        raise
 
 
 States = list[tuple[Generator, Tensor]]
@@ -250,10 +240,17 @@ def same_random_numbers(state: States | None) -> Iterator[None]:
     if state is None:
         yield
         return
+    with _put_back():
+        go_back(state)
+        yield
+
+
+@contextmanager
+def _put_back() -> Iterator[None]:
+    """Put the default generators back at the end of a ``with`` block, however it ends."""
     before = states()
     try:
         try:
-            go_back(state)
             yield
         finally:
             go_back(before)
