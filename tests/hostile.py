@@ -140,9 +140,14 @@ class Slow(BaseException):
 
 @contextmanager
 def limited() -> Iterator[None]:
-    """Within it a call cannot take all memory; without this, a size of 2**31 may."""
+    """Within it a call cannot take all memory; without this, a size of 2**31 may.
+
+    The limit is beside what the process has mapped: what earlier tests have loaded would leave Python itself nothing.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
+    with open("/proc/self/statm") as found:
+        mapped = int(found.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + MEMORY, hard))
     try:
         yield
     finally:

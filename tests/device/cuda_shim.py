@@ -27,6 +27,7 @@ FLAGS = "-std=c++17 -O1 -w -fPIC -ffp-contract=off -fno-strict-aliasing -fwrapv"
 WORDS = r"""
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <setjmp.h>
 #include <ucontext.h>
@@ -40,7 +41,7 @@ static Place blockIdx, blockDim, threadIdx, gridDim;
 enum { MOST = 1024, STACK = 1 << 16 };
 static ucontext_t outside, inside;
 static jmp_buf scheduler, coroutines[MOST]; /* a jump takes a hundredth of the time of swapcontext() */
-static char stacks[MOST][STACK];
+static char *stacks; /* of one launch: static ones would be 64 MB of each module */
 static bool begun[MOST], ended[MOST];
 static unsigned running;
 static void (*body)(void **);
@@ -55,7 +56,7 @@ static void go_on(unsigned t) {
     if (begun[t]) _longjmp(coroutines[t], 1);
     begun[t] = true;
     getcontext(&inside);
-    inside.uc_stack.ss_sp = stacks[t];
+    inside.uc_stack.ss_sp = stacks + (size_t)t * STACK;
     inside.uc_stack.ss_size = STACK;
     inside.uc_link = &outside;
     makecontext(&inside, begin, 0);
@@ -81,15 +82,19 @@ static int run_grid(void (*kernel)(void **), int meets, unsigned blocks, unsigne
     if (!blocks || !threads || threads > MOST) return 2;
     gridDim = {blocks, 1, 1}; blockDim = {threads, 1, 1};
     body = kernel; given = args;
-    for (unsigned k = 0; k < blocks; k++) {
+    stacks = meets ? (char *)malloc((size_t)threads * STACK) : nullptr;
+    if (meets && !stacks) return 2;
+    int status = 0;
+    for (unsigned k = 0; k < blocks && !status; k++) {
         blockIdx = {backwards ? blocks - 1 - k : k, 0, 0};
-        if (meets) { if (run_block(threads, backwards)) return 1; continue; }
+        if (meets) { status = run_block(threads, backwards); continue; }
         for (unsigned t = 0; t < threads; t++) {
             threadIdx = {backwards ? threads - 1 - t : t, 0, 0};
             kernel(args);
         }
     }
-    return 0;
+    free(stacks);
+    return status;
 }
 """
 
