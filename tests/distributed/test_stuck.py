@@ -24,6 +24,10 @@ ENDED_BEFORE = [
     r"rank 0 waits in init_process_group\(\) at \S*stuck.py:\d+, and cannot go on",
     "rank 1 has ended before it called it",
 ]
+RAISED_BEFORE = [
+    r"rank 1 of 2 has failed at \S*stuck.py:\d+; it had not called init_process_group\(\)",
+    "KeyError: 'on purpose'",
+]
 STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "raises": [r"rank 0 of 2 has failed at \S*stuck.py:\d+", r"KeyError: 'on purpose'"],
     "raises_later": [
@@ -66,7 +70,8 @@ STUCK = {  # the program of programs/stuck.py: what has to be in what it says
     "a_list_that_one_refuses": [r"expected a tensor for each of 2 ranks, found 3", r"gather\(\) at \S*stuck.py:\d+"],
     "does_not_fit": [r"what ranks send is not what others expect", r"rank 1: sends .*, expects .*", r"stuck.py:\d+"],
     "other_objects": [DIFFER, r"rank 0: .* 1 objects at \S*stuck.py:\d+", r"rank 1: .* 2 objects at \S*:\d+"],
-    "raises_before": [*ENDED_BEFORE, r"KeyError: 'on purpose'"],
+    "raises_before": RAISED_BEFORE,
+    "raises_before_while_the_other_computes": RAISED_BEFORE,
     "ends_before": ENDED_BEFORE,
     "killed_before": [r"rank (0 or )?1 of 2 has ended before init_process_group"],
     "never_begins": [LATE, r"rank 1 \(process \d+\) has not called it"],
@@ -121,7 +126,7 @@ def test_so_it_does_on_four_ranks_under_mpiexec(how: str) -> None:
 def test_a_rank_that_ends_before_is_found_where_a_script_starts_the_program() -> None:
     """The launcher is not the process above, but the nearest above that it did not tell a rank."""
     shell = (str(MPIEXEC), "-n", "3", "sh", "-c", '"$@"; exit $?', "sh", sys.executable)
-    ended = launch(3, "stuck", "raises_before", by=shell)
+    ended = launch(3, "stuck", "ends_before", by=shell)
     assert ended.status != 0
     for said in ENDED_BEFORE:
         assert re.search(said, ended.out), ended.out

@@ -92,7 +92,7 @@ def _followed(process: subprocess.Popen[str], board: Board, ranks: int) -> int:
         thread.join(timeout=5)
     rows = [board.row(r) for r in range(ranks)]
     failed = [r for r in range(ranks) if rows[r].state == boards.RAISED]
-    first = dead[0] if dead and not failed else []
+    first = dead[0] if dead and not failed and not said else []
     if silent := [r for r in first if not rows[r].pid and status]:
         print(
             f"--- rank {' or '.join(map(str, silent))} of {ranks} has ended before init_process_group()",

@@ -87,8 +87,11 @@ def new_path() -> str:
 
 # Before MPI begins ---------------------------------------------------------------------------------------------------
 
-_TOLD = (("PMI_RANK", "MPI_LOCALNRANKS"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"))
-"""The variables in which launchers tell a process its rank, and how many ranks this machine has."""
+_TOLD = (
+    ("PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS"),
+    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE"),
+)
+"""The variables in which launchers tell a process its rank, and how many there are, in all and on this machine."""
 
 _SOON = 1.0  # seconds after which a rank that waits looks which processes run
 
@@ -170,7 +173,7 @@ def limited(seconds: float) -> Iterator[None]:
 
 def start(size: int) -> Start | None:
     """The ranks of this machine, where it shows which processes run, and the launcher has told which is which."""
-    for name, local in _TOLD:
+    for name, _, local in _TOLD:
         if os.environ.get(name, "").isdigit() and os.environ.get(local, "").isdigit() and os.path.isdir("/proc/self"):
             with contextlib.suppress(OSError):
                 if launcher := _launcher(os.getpid(), name):
@@ -178,10 +181,19 @@ def start(size: int) -> Start | None:
     return None
 
 
+def launched() -> tuple[int, int] | None:
+    """This process's rank, and how many there are, as its launcher has told; None if it has none, or runs alone."""
+    for variables in _TOLD:
+        rank, size = (os.environ.get(name, "") for name in variables[:2])
+        if rank.isdigit() and size.isdigit() and int(size) > 1:
+            return int(rank), int(size)
+    return None
+
+
 def running_on(path: str) -> dict[int, int]:
     """The ranks that this machine runs and that were given a board, each with its first process."""
     found: dict[int, int] = {}
-    for name, _ in _TOLD:
+    for name, *_ in _TOLD:
         found |= _running(name, lambda _, variables: variables.get("PULLBACK_BOARD") == path)
     return found
 

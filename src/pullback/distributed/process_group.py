@@ -306,7 +306,7 @@ def _begun(started: int, seconds: float) -> World:
     """The World of some processes that were started: MPI's, or that of one process alone."""
     start = boards.start(started) if started > 1 else None
     if start is not None:
-        _guard(start.board, start.rank, started, lambda: os.kill(os.getpid(), signal.SIGTERM))
+        _guard(start.board, start.rank, started, _by_signal)
         if why := start.wait(f"init_process_group() at {here()}", seconds):
             raise DistBackendError(why)
     try:
@@ -349,25 +349,34 @@ def _raised_at(trace: Any) -> str:
     return at
 
 
-def _guard(board: Board, rank: int, size: int, end: Callable[[], None]) -> None:
-    """Have the others told when this process ends by an exception. end: what makes the launcher end them, too."""
+def _guard(board: Board | None, rank: int, size: int, end: Callable[[], None]) -> None:
+    """Have the others told when this process ends by an exception. end: what makes the launcher end them, too.
+
+    Without a board, before `init_process_group`, there is nobody to tell: it only ends them.
+    """
     own, before = os.getpid(), sys.excepthook
 
     def failed(kind: type[BaseException], error: BaseException, trace: Any) -> None:
         if os.getpid() != own:
             before(kind, error, trace)
             return
-        last = board.row(rank).text
+        last = f"was last in {board.row(rank).text}" if board else "had not called init_process_group()"
         at = _raised_at(trace)
-        board.write(rank, boards.RAISED, f"{kind.__name__}{at}; it was last in {last}")
+        if board:
+            board.write(rank, boards.RAISED, f"{kind.__name__}{at}; it {last}")
         text = "".join(traceback.format_exception(kind, error, trace))
-        sys.stderr.write(f"--- rank {rank} of {size} has failed{at}; it was last in {last}\n{text}")
+        sys.stderr.write(f"--- rank {rank} of {size} has failed{at}; it {last}\n{text}")
         sys.stderr.flush()
         sys.stdout.flush()
         time.sleep(0.2)  # the launcher reads what was written before it ends all
         end()
 
     sys.excepthook = failed
+
+
+def _by_signal() -> None:
+    """End this process by a signal: its launcher then ends the others, even while they compute."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _tell_the_end(world: World, board: Board) -> None:
@@ -442,3 +451,7 @@ def same_everywhere(group: Group, values: np.ndarray[Any, Any], what: str) -> np
     found = np.empty_like(values)
     group.finish(what, lambda: group.control.Iallreduce(values, found, group.world.mpi.MAX))
     return found
+
+
+if (_told := boards.launched()) is not None:
+    _guard(None, *_told, _by_signal)

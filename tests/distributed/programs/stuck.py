@@ -20,6 +20,8 @@ if "before" in HOW and os.environ["PMI_RANK"] == "1":
     if HOW.startswith("ends"):
         sys.exit()
     os.kill(os.getpid(), signal.SIGKILL)
+if HOW.endswith("computes"):
+    time.sleep(100)
 if HOW.startswith("never_begins") and os.environ["PMI_RANK"] == "1":
     if "with_mpi" in HOW:
         from mpi4py import MPI  # noqa: F401
