@@ -101,7 +101,7 @@ def needs(row: Row) -> list[pytest.MarkDecorator]:
     return [getattr(pytest.mark, host) for host in ("torch", "jax") if re.search(rf"^\s*import {host}\b", source, re.M)]
 
 
-def _stands_in(name: str, source: str) -> bool:
+def stands_in(name: str, source: str) -> bool:
     """Whether a program calls this function, as in "sum(", or gives this argument, as in "dim="."""
     return re.search(rf"\b{re.escape(name[:-1])} ?{re.escape(name[-1])}", source) is not None
 
@@ -112,7 +112,7 @@ def test_the_correction_is_right(title: str) -> None:
     assert printed.BEGINS in told, told or "nothing is said"
     assert row.mended, "no program follows the advice"
     source = "\n".join(row.mended)
-    missing = {name for name in printed.names_of_code(told) if not _stands_in(name, source)}
+    missing = {name for name in printed.names_of_code(told) if not stands_in(name, source)}
     assert not missing, f"no program below has {sorted(missing)}, as was said:\n{told}"
     for program in row.mended:
         checks = {getattr(n.func, "id", "") for n in ast.walk(ast.parse(program)) if isinstance(n, ast.Call)}
@@ -124,7 +124,7 @@ def test_the_correction_is_right(title: str) -> None:
 # Where no program of one process on a machine like any other can follow: the test that makes the mistake and follows
 # the advice, by the place that says it.
 ELSEWHERE = {
-    "distributed/": "tests/distributed/programs/",  # by several processes
+    "distributed/": "tests/distributed/test_corrections.py",  # by several processes
     "ops/elementwise/bessel.py: 'move it there": "tests/device/test_modes.py",
     "tensor/protocol.py: 'compute it on the host": "tests/device/test_modes.py",
     "tensor/gpu.py: 'use Tensor.cpu()": "tests/device/test_devices.py",  # on a device that is not there

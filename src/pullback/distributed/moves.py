@@ -458,10 +458,8 @@ def _misplaced(how: Move, found: str) -> RuntimeError:
         do = "leave it out: every rank has the value; or distributed.varying(x) if each rank's copy counts"
     elif found == REPLICATED:
         do = "distributed.varying(x), whose gradient is summed over the ranks"
-    elif found == PARTIAL:
+    else:  # partial; a varying tensor meets no move that takes another one, as gradients are looked at before
         do = "sum it first: distributed.nn.functional.all_reduce(x)"
-    else:
-        do = "distributed.replicate(x), if it is the same on every rank"
     return RuntimeError(errors.message(how.name, expected=f"a {how.takes} tensor", found=f"a {found} one", do=do))
 
 
