@@ -1193,6 +1193,24 @@ def test_integers_beside_double_precision_keep_its_digits(fn: Any, expected: flo
         )
 
 
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        *(lambda x: x - 1.2, lambda x: 1.2 - x, lambda x: x / 1.2, lambda x: x % 1.2, lambda x: (x - 1.2) * 1000),
+        *(lambda x: pullback.fmod(x, 1.2), lambda x: x + 1e-8, lambda x: np.subtract(x, 1.2), lambda x: x > 1.2),
+        *(lambda x: x.clamp(1.2), lambda x: x.remainder(0.7), lambda x: pullback.heaviside(x - 1.2, x)),
+    ],
+)
+def test_a_number_beside_half_precision_keeps_its_digits(fn: Any, backend: str) -> None:
+    if backend == "c" and not c.available():
+        pytest.skip("no C compiler")
+    x = pullback.tensor([1.2, 0.3, 2.5], dtype=pullback.float16)
+    found = pullback.compile(lambda x: fn(x), backend=backend)(x)
+    assert found.dtype == fn(x).dtype
+    assert found.tolist() == fn(x).tolist()
+
+
 # -- loops that are written out ----------------------------------------------------------------------------------------
 
 

@@ -880,6 +880,44 @@ class Frozen:
     value: Any
 
 
+HOLDERS = {
+    "set": lambda v: {v},
+    "set of tuples": lambda v: {(v,)},
+    "keys": lambda v: {v: 1},
+    "two keys": lambda v: {v: 1, "a": 2},
+    "keys that are tuples": lambda v: {(v, 1): 1},
+}
+ALIKE = (1, 1.0, True, 1 + 0j, np.float32(1), *ZEROS)
+
+
+@pytest.mark.parametrize("form", HOLDERS)
+def test_elements_and_keys_that_are_equal_and_not_the_same_have_programs_of_their_own(form: str) -> None:
+    held: Any = HOLDERS[form](2)
+
+    def fn(x: Tensor) -> Any:
+        value = next(iter(held))
+        return x * 1, repr(value)
+
+    fast = compiled(fn)
+    for value in (*ALIKE, *ALIKE):
+        held.clear()
+        held.update(HOLDERS[form](value))
+        assert fast(ones())[1] == fn(ones())[1]
+
+
+DECIMALS = [*map(decimal.Decimal, ("0", "-0", "1.0", "1.00", "NaN"))]
+TIMES = [datetime.time(1, fold=fold) for fold in (0, 1)]
+
+
+@pytest.mark.parametrize(
+    "values", [DECIMALS, TIMES, [range(0), range(1, 1)], [{1: 2}, {True: 2}], [{0.0: 2}, {-0.0: 2}]], ids=str
+)
+def test_arguments_that_are_equal_and_show_something_else_have_programs_of_their_own(values: Any) -> None:
+    fast = compiled(lambda x, given: (x * 1, repr(given)))
+    for value in (*values, *values):
+        assert fast(ones(), value)[1] == repr(value)
+
+
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
@@ -1114,6 +1152,53 @@ def test_a_call_that_gives_something_else_each_time_is_an_error_with_its_line(fn
     first = fn.__code__.co_firstlineno
     with pytest.raises(TraceError, match=rf"line ({first + 1}|{first + 2}), in {fn.__name__}\n(.|\n)*What to do"):
         compiled(fn)(ones())
+
+
+clock_by_a_name = time.time
+HANDED_ON = {
+    "partial": lambda: functools.partial(time.perf_counter)(),
+    "map": lambda: len(next(map(os.urandom, [3]))),
+    "iter": lambda: next(iter(time.time, 0.0)),
+    "starmap": lambda: next(itertools.starmap(time.monotonic, [()])),
+    "a default of a dict": lambda: collections.defaultdict(time.time)[0],
+    "operator": lambda: next(map(operator.call, [time.time])),
+    "a name": lambda: functools.partial(clock_by_a_name)(),
+}
+
+
+@pytest.mark.parametrize("how", HANDED_ON)
+def test_a_clock_that_is_handed_to_a_function_in_c_is_an_error_with_its_line(how: str) -> None:
+    call = HANDED_ON[how]
+    where = rf"line {call.__code__.co_firstlineno}, in <lambda>\n(.|\n)*What to do"
+    with pytest.raises(TraceError, match=rf"is handed on, which depends on (the time|random numbers)(.|\n)*{where}"):
+        compiled(lambda x: x * call())(ones())
+
+
+def test_a_clock_within_a_partial_from_outside_is_refused_where_it_is_called() -> None:
+    held = [functools.partial(time.time), functools.partial(max, 2.0)]
+    assert compiled(lambda x: x * held[1](1.0))(ones()).tolist() == [2.0, 2.0]
+    with pytest.raises(TraceError, match="a function in C or a pointer"):
+        compiled(lambda x: x * held[0]())(ones())
+
+
+DRAWING = random.Random(0)
+DRAWN_IN_C = {
+    "partial": lambda: functools.partial(DRAWING.random)(),
+    "of the module": lambda: functools.partial(random.random)(),
+    "map": lambda: next(map(DRAWING.getrandbits, [8])),
+    "key": lambda: max([8, 9, 10], key=DRAWING.getrandbits),
+    "methodcaller": lambda: operator.methodcaller("random")(DRAWING),
+    "filter": lambda: len(list(filter(DRAWING.getrandbits, [1, 1, 1, 1]))),
+    "a ufunc": lambda: np.frompyfunc(DRAWING.getrandbits, 1, 1)(8),
+}
+
+
+@pytest.mark.parametrize("how", DRAWN_IN_C)
+def test_what_a_function_in_c_draws_of_pythons_generators_is_an_error(how: str) -> None:
+    call, before = DRAWN_IN_C[how], (random.getstate(), DRAWING.getstate())
+    with pytest.raises(TraceError, match=r"was changed while the function was traced|random numbers"):
+        compiled(lambda x: x * float(call()))(ones())
+    assert (random.getstate(), DRAWING.getstate()) == before
 
 
 @pytest.mark.parametrize("fn", [next_of_a_class, next_of_a_module_in_a_method], ids=lambda fn: fn.__name__)
@@ -1543,6 +1628,18 @@ def test_second_derivatives_are_those_of_the_function_that_ran(form: str, backen
         assert _second(lambda x: fast(x, given), lambda: given.__setitem__(0, pullback.tensor(5.0))) == [12, 24]
         return
     assert _second(pullback.compile(fn, backend=backend), change) == [12, 24]
+
+
+def test_derivatives_after_another_default_dtype_are_an_error() -> None:
+    def fn(x: Tensor) -> Tensor:
+        return x**3 * pullback.tensor(2.0).element_size()
+
+    try:
+        with pytest.raises(RuntimeError, match=r"the default dtype has changed since the function was called"):
+            _second(compiled(fn), lambda: pullback.set_default_dtype(pullback.float64))
+    finally:
+        pullback.set_default_dtype(pullback.float32)
+    assert _second(compiled(fn), None) == _second(fn, None)
 
 
 def test_second_derivatives_that_cannot_be_had_any_more_are_an_error() -> None:

@@ -32,7 +32,7 @@ from .signature import Entry, Options
 from .trace.closure import Environment
 from .trace.holders import constant, is_a
 from .trace.mutations import FirstUseError, State
-from .trace.outside import depends_on, setting_of
+from .trace.outside import depends_on, handed_on, setting_of
 from .trace.tracing import Argument, NotTracedError, refuse_made
 from .trace.whole_calls import OutgrownError, must_freeze
 from .waiting import announced
@@ -373,7 +373,7 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
     if issubclass(kind, (tuple, list)):
         return (kind, *[_key(v, tensors, seen) for v in value])
     if issubclass(kind, dict):
-        return (kind, *[(k, _key(v, tensors, seen)) for k, v in value.items()])
+        return (kind, *[(k if type(k) is str else constant(k), _key(v, tensors, seen)) for k, v in value.items()])
     return constant(value)
 
 
@@ -422,7 +422,7 @@ def _called(
     def why(function: Any) -> str:
         return depends_on(function) or environment.hidden_state(getattr(function, "__self__", None))
 
-    watch = Watch(began, environment.codes, why, setting_of, TraceError)
+    watch = Watch(began, environment.codes, why, setting_of, TraceError, handed_on)
     first: TraceError | None = None
     result = None
     try:

@@ -78,9 +78,10 @@ class Watch:
 
     began: called with the frame of each code that begins to run, once, if it is the user's and none of `known`.
     depends_on, setting_of: what a function in C, and one in Python by its frame, depends on besides its arguments; such
-    a call is refused with its line. error: the class of what is raised. `problem` is the last that was refused, also
-    if the function caught it. met: whether code of the user's has run since `begin_again` was called, other than in
-    calls of functions that put everything back (`restores`).
+    a call is refused with its line. handed_on: the function in C that code takes to hand it on to others, what it
+    depends on, and the line; it is refused where that code begins to run. error: the class of what is raised. `problem`
+    is the last that was refused, also if the function caught it. met: whether code of the user's has run since
+    `begin_again` was called, other than in calls of functions that put everything back (`restores`).
     """
 
     def __init__(
@@ -90,9 +91,10 @@ class Watch:
         depends_on: Callable[[Any], str],
         setting_of: Callable[[types.FrameType], str],
         error: type[Exception],
+        handed_on: Callable[[types.FrameType], tuple[Any, str, int] | None],
     ) -> None:
         self._depends_on, self._setting_of = depends_on, setting_of
-        self._began, self._error = began, error
+        self._began, self._error, self._handed_on = began, error, handed_on
         # By identity, for the hash of code reads all of it. The code is held, so that no other takes its place.
         self._known: dict[int, types.CodeType] = {id(code): code for code in known}
         self._met: dict[int, types.CodeType] = {}
@@ -171,6 +173,8 @@ class Watch:
         else:
             self._met[id(code)] = code
             self.met = True
+        if not (_is_passed(frame) or self._is_imported(frame)) and (found := self._handed_on(frame)) is not None:
+            self._refuse(frame, *found)
         if id(code) not in self._known and not self._is_imported(frame):
             try:
                 self._began(frame)
@@ -203,7 +207,7 @@ class Watch:
             frame = frame.f_back
         return False
 
-    def _refuse(self, frame: Any, function: Any, why: str) -> None:
+    def _refuse(self, frame: Any, function: Any, why: str, line: int | None = None) -> None:
         name = getattr(function, "__qualname__", repr(function))
         at = frame
         while at.f_back is not None and _is_passed(at):
@@ -212,9 +216,10 @@ class Watch:
             return
         if (name in _ON_THE_WAY and at is not frame) or (name == "hash" and frame.f_code.co_name == "__hash__"):
             return
+        (file, at_line, code), done = place_of(at), "called" if line is None else "handed on"
         self.problem = self._error(
-            f"compile: {name}() is called, which depends on {why} and not on its arguments alone: it would be called "
-            f"once and not in every call\n{formatted([place_of(at)])}"
+            f"compile: {name}() is {done}, which depends on {why} and not on its arguments alone: it would be called "
+            f"once and not in every call\n{formatted([(file, line or at_line, code)])}"
             "  What to do: call it outside, and pass what it gives as an argument; or let such a function run as it "
             "is written, with fallback=True."
         )

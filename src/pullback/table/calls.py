@@ -323,6 +323,11 @@ def _beside_payloads(given: Any, operands: Any) -> list[Any]:
     return [o[()] if type(o) is _ndarray and not o.ndim and (device or type(p) in _NUMBERS) else o for p, o in pairs]
 
 
+def fits_half(op: Op, number: Any) -> bool:
+    """Whether a number beside tensors of half precision is one of half precision, or rounded to it."""
+    return bool(op.about.rounds or not op.differentiable or float(np.float16(number)) == number)
+
+
 def general(op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise call off the fast path: operands of different types, arrays, tensors of a transform."""
     try:
@@ -353,9 +358,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 for i in op.promoted:
                     if type(n := operands[i]) in _NUMBERS:
                         # next to half precision, a number keeps its digits, in the rules as well
-                        fits = (
-                            dtype.char != "e" or op.about.rounds or not op.differentiable or float(np.float16(n)) == n
-                        )
+                        fits = dtype.char != "e" or fits_half(op, n)
                         operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
                         if op.about.rounds and dtype.char == "e":
                             refuse_infinite(n, operands[i])

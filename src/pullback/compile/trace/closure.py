@@ -38,6 +38,7 @@ from .holders import (
     DECIMAL,
     OF_FUNCTIONS,
     PLAIN,
+    RANDOM,
     Guards,
     Setting,
     attributes,
@@ -464,7 +465,7 @@ class Environment:
             return type(value)(map(again, held.values()))
         if is_a(value, local):
             return value
-        if is_a(value, np.ndarray) or not is_object(value):  # or bytes
+        if is_a(value, (np.ndarray, *RANDOM)) or not is_object(value):  # or bytes
             return self._frozen_copy(value, held) if frozen else value
         kind: Any = type(value)
         instance = made[id(value)] = kind() if kind is types.SimpleNamespace else object.__new__(kind)

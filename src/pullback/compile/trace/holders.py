@@ -12,6 +12,7 @@ import contextvars
 import functools
 import os
 import pickle
+import random
 import sys
 import sysconfig
 import threading
@@ -21,12 +22,13 @@ from typing import Any
 
 import numpy as np
 
+from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 
 PLAIN: tuple[type, ...] = (bool, int, float, complex, str, bytes, type(None))
 """What is part of a program by its value."""
 CONTAINERS = (dict, list, set, collections.deque)
-_RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator)
+RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 OF_FUNCTIONS = ("__code__", "__defaults__", "__kwdefaults__", "__name__")
 """What may be set of a function, besides its attributes."""
 _LAZY = frozenset(
@@ -109,8 +111,8 @@ def contents(holder: Any) -> dict[Any, Any] | None:
         return dict.fromkeys(holder)
     if is_a(holder, np.ndarray):
         return {**_of_array(holder), **(attributes(holder) or {})}
-    if is_a(holder, _RANDOM):
-        return {"": pickle.dumps(_bits(holder).state)}
+    if is_a(holder, RANDOM):
+        return {"": pickle.dumps(_state_of(holder)), **(attributes(holder) or {})}
     if is_a(holder, types.FunctionType):
         return {name: getattr(holder, name) for name in OF_FUNCTIONS}
     if is_a(holder, threading.local):
@@ -209,8 +211,8 @@ def restore(holder: Any, before: dict[Any, Any]) -> None:
         holder.extend(before.values())
     elif is_a(holder, np.ndarray):
         _restore_array(holder, before)
-    elif is_a(holder, _RANDOM):
-        _bits(holder).state = pickle.loads(before[""])
+    elif is_a(holder, RANDOM):
+        _restore_generator(holder, before)
     elif is_a(holder, types.FunctionType):
         for name, value in before.items():
             setattr(holder, name, value)
@@ -249,6 +251,23 @@ def _bits(generator: Any) -> Any:
     if is_a(generator, np.random.BitGenerator):
         return generator
     return generator._bit_generator if is_a(generator, np.random.RandomState) else generator.bit_generator
+
+
+def _state_of(generator: Any) -> Any:
+    if not is_a(generator, random.Random):
+        return _bits(generator).state
+    return None if is_a(generator, random.SystemRandom) else random.Random.getstate(generator)
+
+
+def _restore_generator(generator: Any, before: dict[str, Any]) -> None:
+    state = pickle.loads(before[""])
+    if not is_a(generator, random.Random):
+        _bits(generator).state = state
+        return
+    generator.__dict__.clear()
+    generator.__dict__.update({name: value for name, value in before.items() if name})
+    if state is not None:
+        random.Random.setstate(generator, state)
 
 
 def _slots(holder: Any) -> Iterator[tuple[str, Any]]:
@@ -321,6 +340,8 @@ def constant(value: Any) -> Any:
         return (kind, *map(constant, value))
     if is_a(value, frozenset):
         return (kind, frozenset(map(constant, value)))
+    if kind is range or kind.__module__ in ("decimal", "datetime"):  # two that are equal may differ in what they show
+        return (kind, repr(value))
     by_identity: Any = object.__eq__
     if kind.__eq__ is by_identity or not is_object(value):
         return (kind, value)
@@ -337,7 +358,7 @@ def same_contents(before: dict[Any, Any], now: dict[Any, Any] | None) -> bool:
 
 
 def _same_key(a: Any, b: Any) -> bool:
-    return bool(not is_a(a, Tensor) and not is_a(b, Tensor) and a == b)
+    return bool(not is_a(a, Tensor) and not is_a(b, Tensor) and constant(a) == constant(b))
 
 
 class Guards:
@@ -348,6 +369,7 @@ class Guards:
     """
 
     def __init__(self) -> None:
+        self.default = dtypes.default()  # the dtype of new tensors
         self.before: dict[int, dict[Any, Any]] = {}  # the contents of each holder, by its id
         self.holders: list[Any] = []
         self._types: list[Any] = []  # of the holders
@@ -420,7 +442,7 @@ class Guards:
     def changed(self) -> Iterator[Any]:
         """The holders that hold something else than when they were added."""
         for holder in self.holders:
-            if (self.drawing or not is_a(holder, _RANDOM)) and not same_contents(
+            if (self.drawing or not is_a(holder, RANDOM)) and not same_contents(
                 self.before[id(holder)], contents(holder)
             ):
                 yield holder
@@ -474,7 +496,7 @@ class _Comparison:
     def add_holder(self, holder: Any, before: dict[Any, Any]) -> bool:
         """The lines of a holder; False if it has to be read as a whole."""
         at = self.name(holder)
-        if is_a(holder, _RANDOM) and not self.drawing:
+        if is_a(holder, RANDOM) and not self.drawing:
             return True  # a trace that draws is refused; what is drawn in between is no concern of the program
         if is_a(holder, types.CellType):
             self.add(f"{at}.cell_contents is not {self.name(content(holder))}")
@@ -487,9 +509,10 @@ class _Comparison:
             self._keyed(self.name(proxy), {k: v for k, v in proxy.items() if k not in _LAZY}, len(proxy))
         elif type(holder) in (dict, collections.OrderedDict):
             self._keyed(at, holder, len(holder))
-            if len(holder) > 1:
-                known = all(is_a(key, PLAIN) for key in holder)
-                self.add(f"[*{at}] != {self.name([*holder])}" if known else f"[*map(id, {at})] != {[*map(id, holder)]}")
+            texts = all(type(key) is str for key in holder)
+            if len(holder) > 1 or not texts:  # 1, 1.0 and True are one key to a dict, and so are 0.0 and -0.0
+                keys = self.name([*holder])
+                self.add(f"[*{at}] != {keys}" if texts else f"[*map(id, {at})] != {[*map(id, holder)]}")
         elif type(holder) is set:
             values = [*holder]
             self.add(f"[*map(id, {at})] != {[*map(id, values)]}") if values else self._empty.append(at)
@@ -502,7 +525,7 @@ class _Comparison:
             parts = (f"{at}.{name} is not {self.name(part)}" for name, part in before.items())
             self.add(*parts, f"{at}.__dict__")
         elif is_a(holder, functools.partial) or (
-            is_a(holder, (*CONTAINERS, *_RANDOM, Setting, Tensor, np.ndarray, contextvars.ContextVar, BaseException))
+            is_a(holder, (*CONTAINERS, *RANDOM, Setting, Tensor, np.ndarray, contextvars.ContextVar, BaseException))
             or is_logger(holder)
             or holds_bytes(holder)
         ):

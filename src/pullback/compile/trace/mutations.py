@@ -12,6 +12,7 @@ attribute, or a name of this library was loaded.
 from __future__ import annotations
 
 import functools
+import random
 import sys
 import types
 from collections.abc import Iterator
@@ -132,6 +133,7 @@ class State:
         self.note_reached()
         self._note_arguments(arguments)
         self._places.append(_Place("the state of np.random", np.random.mtrand._rand))
+        self._places.append(_Place("the state of random", random._inst))
 
     def note_reached(self) -> None:
         """Note what has been reached since this was last called, as it is now."""

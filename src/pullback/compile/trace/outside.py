@@ -7,8 +7,10 @@ setting.
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
+import sys
 import types
 from typing import Any
 
@@ -45,6 +47,8 @@ _SETTINGS = frozenset(
     "getlocale current_thread active_count main_thread enumerate".split()
 )
 """Functions in Python that give what is set elsewhere: of NumPy, this library, and `threading`."""
+_TOLD = frozenset("time random os posix".split())
+"""Modules whose functions in C are not to be handed on."""
 _OF_CALLERS = frozenset("inspect.currentframe inspect.stack traceback.extract_stack traceback.format_stack".split())
 """Functions in Python that look at the functions that are running."""
 _REASONS = {
@@ -72,6 +76,43 @@ def setting_of(frame: types.FrameType) -> str:
     return "settings" if known and module.partition(".")[0] in ("numpy", "pullback", "threading", "locale") else ""
 
 
+def handed_on(frame: types.FrameType) -> tuple[Any, str, int] | None:
+    """The first function in C that code takes without calling it at once, and what it depends on besides its arguments,
+    with the line; None if there is none.
+
+    Whoever it is handed to may be a function in C, such as `map` or `functools.partial`, whose calls nobody sees.
+    """
+    code, space = frame.f_code, frame.f_globals
+    named = [space.get(name) for name in code.co_names]
+    if not any((isinstance(v, types.ModuleType) and v.__name__ in _TOLD) or _depends(v) for v in named):
+        return None
+    value: Any = None
+    called, line = False, code.co_firstlineno
+    for step in dis.get_instructions(code):
+        flag = bool((step.arg or 0) & 1)
+        if step.opname == "LOAD_GLOBAL":
+            value, called = space.get(step.argval), flag
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, types.ModuleType):
+            called |= step.opname == "LOAD_METHOD" or (sys.version_info >= (3, 12) and flag)
+            value = vars(value).get(step.argval)
+        elif step.opname != "EXTENDED_ARG":
+            if not called and step.opname != "PUSH_NULL" and (why := _depends(value)):
+                return value, why, line
+            value = None
+        if step.positions is not None and step.positions.lineno is not None:
+            line = step.positions.lineno
+    return None
+
+
+def _depends(value: Any) -> str:
+    """What a function in C of Python's depends on: the time, random numbers, the process; "" for anything else."""
+    return depends_on(value) if isinstance(value, types.BuiltinFunctionType) and _root(value) in _TOLD else ""
+
+
+def _root(function: Any) -> str:
+    return str(getattr(function, "__module__", "")).partition(".")[0]
+
+
 @functools.cache
 def _of_module(root: str, name: str) -> str:
     root = root.strip("_")
@@ -85,8 +126,10 @@ def _of_module(root: str, name: str) -> str:
 
 def is_unseen(value: Any) -> bool:
     """Whether nobody sees what is done with an object, and what it gives is not known: a function of ``ctypes``, or of
-    a class in C of another module that is not known; or a pointer of ``ctypes``."""
+    a class in C of another module that is not known; a `functools.partial` of a clock; or a pointer of ``ctypes``."""
     kind = type(value)
+    if issubclass(kind, functools.partial) and _depends(value.func):
+        return True
     if any(base.__module__ == "_ctypes" and base.__name__.endswith(("FuncPtr", "Pointer")) for base in kind.__mro__):
         return True
     if issubclass(kind, type) or not callable(value):

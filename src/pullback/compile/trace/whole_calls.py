@@ -18,6 +18,7 @@ from ...interpreters.functions import recording
 from ...interpreters.traced import Trace, TraceError, ValuesError, refused
 from ...ops.make.generators import default_generator
 from ...table.op import About, Op
+from ...tensor import dtypes
 from ...tensor.gpu import gpu_of, to_gpu, to_host
 from ...tensor.modes import thread, within
 from ...tensor.tensor import Tensor, wrap
@@ -102,9 +103,10 @@ def record(level: Trace, name: str, run: Run, tensors: Sequence[Tensor], keeper:
 
 def must_freeze(environment: Environment) -> bool:
     """Whether what a function reads has changed, so that a call needs it as it was. RuntimeError if it has for good."""
-    if environment.holds_still():
+    same = environment.guards.default is dtypes.default()
+    if same and environment.holds_still():
         return False
-    if name := environment.changed_for_good():
+    if name := environment.changed_for_good() if same else "the default dtype":
         raise RuntimeError(
             f"compile: {name} has changed since the function was called, and a derivative of it is asked for that "
             "needs the function again.\n  What to do: take all derivatives before the change; or pass what changes "
