@@ -312,3 +312,45 @@ def test_a_state_that_an_averaged_model_refuses_changes_nothing() -> None:
             np.testing.assert_array_equal(value.numpy(), before[key].numpy())
     model.load_state_dict(fine)
     assert model.n_averaged.item() == 1
+
+
+def must_not_be_written(how: str) -> nn.Parameter:
+    if how == "expanded":
+        return nn.Parameter(pullback.zeros(1, 1).expand(3, 3))
+    if how == "read-only":
+        array = np.zeros((3, 3), "float32")
+        array.flags.writeable = False
+        return nn.Parameter(pullback.from_numpy(array))
+    with pullback.inference_mode():
+        made = pullback.zeros(3, 3)
+    with pullback.inference_mode():
+        return nn.Parameter(made)
+
+
+@pytest.mark.parametrize("how", ["expanded", "read-only", "inference"])
+@pytest.mark.parametrize(
+    "name", ["SGD", "Adam", "RMSprop", "Adagrad", "Adadelta", "Rprop", "ASGD", "Adafactor", "Muon"]
+)
+def test_a_parameter_that_must_not_be_written_to_is_refused_before_any_is(name: str, how: str) -> None:
+    first, last = nn.Parameter(pullback.ones(3, 3)), must_not_be_written(how)
+    optimizer = getattr(optim, name)([first, last], lr=0.1)
+    first.grad, last.grad = pullback.ones(3, 3), pullback.ones(3, 3)
+    state = str(optimizer.state_dict())
+    with pytest.raises(RuntimeError, match=r"single memory|writable memory|inference tensor"):
+        optimizer.step()
+    assert first.tolist() == [[1.0] * 3] * 3
+    assert last.tolist() == [[0.0] * 3] * 3
+    assert str(optimizer.state_dict()) == state
+
+
+@pytest.mark.parametrize("how", ["expanded", "read-only", "inference"])
+def test_a_state_for_what_must_not_be_written_to_is_refused_before_anything_is(how: str) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Module())
+    model[1].register_buffer("last", must_not_be_written(how).detach())
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    state = {name: value + 1 for name, value in before.items()}
+    with pytest.raises(RuntimeError, match=r'While copying the parameter named "1.last", an exception occurred'):
+        model.load_state_dict(state)
+    assert all(pullback.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert model.load_state_dict(state, assign=True) is not None
+    assert pullback.equal(model[1].last, state["1.last"])

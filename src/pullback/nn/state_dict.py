@@ -16,6 +16,7 @@ from .. import errors
 from ..autograd.grad_mode import no_grad
 from ..autograd.hooks import RemovableHandle
 from ..tensor.tensor import Tensor
+from ..tensor.views import refuse_inference, refuse_memory
 from .parameter import Parameter
 
 Hook = Callable[..., Any]
@@ -190,9 +191,10 @@ class Stateful:
         for name, target in own.items():
             key = prefix + name
             if key in state_dict:
-                value = _fitting(key, target, state_dict[key], error_msgs)
+                assign = local_metadata.get(_ASSIGN, False)
+                value = _fitting(key, target, state_dict[key], error_msgs, assign)
                 if value is not None:
-                    pending.append(partial(self._take, name, target, value, local_metadata.get(_ASSIGN, False)))
+                    pending.append(partial(self._take, name, target, value, assign))
             elif strict:
                 missing_keys.append(key)
         extra = prefix + _EXTRA_STATE
@@ -252,8 +254,8 @@ def _collect(
     visited.append((module, local[_PENDING]))
 
 
-def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tensor | None:
-    """`value`, if it can be written into `target`; else None, and the problem is noted."""
+def _fitting(key: str, target: Tensor, value: Any, problems: list[str], assign: bool) -> Tensor | None:
+    """`value`, if it can be written into `target`, or put in its place; else None, and the problem is noted."""
     if not isinstance(value, Tensor):
         problems.append(
             f'While copying the parameter named "{key}", expected pullback.Tensor from checkpoint but received '
@@ -278,6 +280,13 @@ def _fitting(key: str, target: Tensor, value: Any, problems: list[str]) -> Tenso
                 f'While copying the parameter named "{key}"', expected=str(target.dtype), found=str(value.dtype)
             )
         )
+        return None
+    try:
+        if not assign and target._in_array:
+            refuse_inference(target)
+            refuse_memory(target._data)
+    except RuntimeError as error:
+        problems.append(f'While copying the parameter named "{key}", an exception occurred: {error}')
         return None
     return value
 

@@ -25,6 +25,7 @@ from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread, within
 from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Tensor, wrap
+from ..tensor.views import refuse_inference, refuse_memory
 
 __all__ = ["Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook", "required"]
 
@@ -259,7 +260,8 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__} must define step()")
 
     def _evaluated(self, closure: Callable[[], Any] | None) -> Any:
-        """The result of `closure`; a gradient whose shape is not its parameter's is refused before any is used."""
+        """The result of `closure`. A gradient whose shape is not its parameter's, and a parameter that must not be
+        written to, are refused before any is used."""
         loss = None
         if closure is not None:
             modes = thread.modes
@@ -268,7 +270,10 @@ class Optimizer:
             for p in group["params"]:
                 if p._grad is None:
                     continue
-                memory_of(p._data)  # of what has none that may be written to, it is refused
+                memory = memory_of(p._data)  # of what has none that may be written to, it is refused
+                if type(memory) is not np.ndarray or not memory.flags.carray:
+                    refuse_memory(p._data)
+                refuse_inference(p)
                 if p._grad._data.shape != p._data.shape:
                     raise RuntimeError(
                         message(
