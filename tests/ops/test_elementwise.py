@@ -539,3 +539,26 @@ def test_the_gradient_of_a_remainder_by_its_divisor_is_recorded(name: str) -> No
     assert slope.requires_grad
     again = pullback.autograd.grad(slope.sum(), (x, y))
     assert [g.tolist() for g in again] == [[0.0, 0.0], [0.0, 0.0]]
+
+
+@pytest.mark.parametrize("whole", ["int64", "uint8", "int8", "bool"])
+@pytest.mark.parametrize(
+    "name", ["fmod", "remainder", "pow", "atan2", "hypot", "copysign", "xlogy", "true_divide", "mul"]
+)
+def test_an_integer_beside_a_float_has_the_gradient_of_the_same_number_as_a_float(name: str, whole: str) -> None:
+    x = pullback.tensor([0.3, 0.6, 0.9], dtype=pullback.float64, requires_grad=True)
+    n = pullback.tensor([3, 1, 2]).to(getattr(pullback, whole))
+    op = getattr(pullback, name)
+    for swapped in (False, True):
+
+        def of(n: Any, swapped: bool = swapped) -> Any:
+            y = op(x, n) if swapped else op(n, x)
+            return [pullback.autograd.grad(y.sum(), x, create_graph=taped)[0].tolist() for taped in (True, False)]
+
+        np.testing.assert_allclose(of(n), of(n.double()), rtol=1e-14)
+
+
+def test_lgamma_of_a_denormal_number_is_minus_its_logarithm() -> None:
+    x = [1e-310, 5e-324, -1e-310]
+    found = pullback.lgamma(pullback.tensor(x, dtype=pullback.float64)).tolist()
+    assert found == pytest.approx([-math.log(abs(v)) for v in x], rel=1e-14)

@@ -174,10 +174,10 @@ REASONS: dict[str, Reason] = {
             and d.text.count("inference_mode") > 0
         )
     ),
-    "in the gradient of `addcmul`, torch multiplies an integer and `value` as integers, which overflow": lambda d: (
+    "in the gradients of `addcmul` and `atan2`, torch computes with integers as integers, which overflow": lambda d: (
         d.what.startswith(("gradients of", "grad of"))
         and "raises" not in d.answers
-        and d.does("addcmul")
+        and (d.does("addcmul") or d.does("atan2("))
         and d.does("lib.uint8")
     ),
     "a transformed function that returns a tensor from outside, which needs no conversion: a hook on it is called": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
@@ -23,6 +24,26 @@ def test_an_integer_operand_does_not_overflow_in_a_gradient(name: str, dtype: st
     getattr(pullback, name)(x.detach(), whole, x, value=2).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == ([502.0, 6.0] if name == "addcmul" else [-502.0 / 0.25, -6.0 / 4.0])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16", "bool", "int64"])
+def test_an_integer_beside_an_angle_does_not_overflow_in_a_gradient(dtype: str) -> None:
+    y = pullback.tensor([0.5, 2.0], dtype=pullback.float64)
+    whole = pullback.tensor([120, 3]).to(getattr(pullback, dtype))
+    for turned in (False, True):
+
+        def angle(y: pullback.Tensor, whole: pullback.Tensor, turned: bool = turned) -> pullback.Tensor:
+            return pullback.atan2(y, whole) if turned else pullback.atan2(whole, y)
+
+        for n in (whole, whole.double()):
+            x = y.clone().requires_grad_()
+            (g,) = pullback.autograd.grad(angle(x, n).sum(), x, create_graph=True)
+            (second,) = pullback.autograd.grad(g.sum(), x)
+            along = pullback.func.jvp(lambda x, n=n: angle(x, n), (y,), (pullback.ones_like(y),))[1]
+            found = [g.tolist(), second.tolist(), along.tolist()]
+            if n is whole:
+                first = found
+        np.testing.assert_allclose(first, found, rtol=1e-14)
 
 
 @pytest.mark.parametrize("make", [lambda t: t.tile(2), lambda t: t.repeat(2), lambda t: pullback.stack([t, t])])

@@ -209,9 +209,12 @@ atan = elementwise(
 )
 
 
-def _turned(g: Any, toward: Any, input: Any, other: Any) -> Any:
-    size = input * input + other * other
-    return g * (toward / np.where(np.equal(plain(size), 0), 1, size))
+def _turned(g: Any, toward: int, input: Any, other: Any) -> Any:
+    # in the dtype of g: squares of small integers, and minus an unsigned one, do not fit theirs
+    pair = [v if is_number(v) or plain(v).dtype.kind == "f" else np.add(np.zeros_like(g), v) for v in (input, other)]
+    size = pair[0] * pair[0] + pair[1] * pair[1]
+    along = -pair[0] if toward == 0 else pair[1]
+    return g * (along / np.where(np.equal(plain(size), 0), 1, size))
 
 
 atan2 = elementwise(
@@ -220,8 +223,8 @@ atan2 = elementwise(
     "The angle, from -pi to pi, of the point with coordinates `other` and `input`; at the origin its derivative is 0.",
     also="arctan2",
     floats=True,
-    input=lambda g, input, other: _turned(g, other, input, other),
-    other=lambda g, input, other: _turned(g, -input, input, other),
+    input=lambda g, input, other: _turned(g, 1, input, other),
+    other=lambda g, input, other: _turned(g, 0, input, other),
     samples=pairs,
     kinks=lambda: [S(*EDGE_PAIRS)],
 )

@@ -20,6 +20,7 @@ from ...table.operands import (
     REAL_NUMBERS,
     Operation,
     converted,
+    data_of,
     divisor,
     is_number,
     need,
@@ -196,6 +197,11 @@ def _fmod(input: Any, other: Any) -> Any:
     return _by_quotient(np.fmod, lambda x, y, quotient: np.copysign(x - np.trunc(quotient) * y, x), input, other)
 
 
+def _counted(input: Any) -> Any:
+    """An operand, with 0 and 1 instead of bools."""
+    return input if is_number(input) or data_of(input).dtype.kind != "b" else np.add(input, 0)
+
+
 _FLOOR = "the derivative is 0, as that of floor() and of div(rounding_mode='floor'); torch has none for floor_divide"
 floor_divide: Operation = elementwise(
     "floor_divide",
@@ -214,7 +220,7 @@ floor_divide: Operation = elementwise(
 
 def _truncated(input: Any, other: Any) -> Any:
     need_both("div", REAL_NUMBERS, *divisor(input, other))
-    if getattr(input, "dtype", np.dtype(float)).kind in "iu":
+    if all(getattr(v, "dtype", np.asarray(v).dtype).kind in "iub" for v in (input, other)):
         whole = np.floor_divide(input, other)
         return np.add(whole, np.less(whole, 0) & np.not_equal(np.multiply(whole, other), input), dtype=input.dtype)
     return np.trunc(np.true_divide(input, other))
@@ -258,7 +264,7 @@ remainder: Operation = elementwise(
     dunder="mod rmod imod",
     numpy={np.remainder: lambda x1, x2: remainder(x1, x2)},
     input=lambda g: g,
-    other=lambda g, input, other: np.negative(np.multiply(g, on(floor_divide, input, other))),
+    other=lambda g, input, other: np.negative(np.multiply(g, on(floor_divide, _counted(input), other))),
     samples=lambda: [
         *pairs("between", "positive", 2, 0.77),
         S(A(2, 3, domain="between"), A(3)),
@@ -277,7 +283,7 @@ fmod: Operation = elementwise(
     "``input - trunc(input / other) * other``; takes the sign of `input`.",
     numpy={np.fmod: lambda x1, x2: fmod(x1, x2)},
     input=lambda g: g,
-    other=lambda g, input, other: np.negative(np.multiply(g, on(_trunc_divide, input, other))),
+    other=lambda g, input, other: np.negative(np.multiply(g, on(_trunc_divide, _counted(input), other))),
     samples=lambda: [*pairs("between", "positive", 2, 0.77), S(A(2, 3, domain="between"), A(3))],
     kinks=lambda: [S(*EDGE_PAIRS)],
     refused=_BY_ZERO,

@@ -116,8 +116,11 @@ xlog1py: Operation = elementwise(
 
 # The gamma function's family
 def _log_gamma(input: Any) -> Any:
-    """`lgamma`: infinite at both ends, as C's is. SciPy's is minus infinity at the lower end."""
+    """`lgamma`: infinite at both ends, as C's is. SciPy's is minus infinity at the lower end, and infinite beside 0."""
     found = by_scipy("lgamma", "gammaln", input)
+    beside = np.logical_and(np.less(np.abs(input), 1e-300), np.not_equal(input, 0))
+    if np.any(beside):
+        np.copyto(found, -np.log(np.where(beside, np.abs(input), 1)), where=beside, casting="same_kind")
     np.copyto(found, np.inf, where=np.isneginf(input))
     return found
 
@@ -130,7 +133,7 @@ lgamma: Operation = elementwise(
     floats=True,
     numpy={"scipy.special.gammaln": lambda x: lgamma(x)},
     input=lambda g, input: g * on(digamma, input),
-    kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 30.0, 800.0, inf, -inf, nan]))],
+    kinks=[S(V([0.0, -0.0, 1.0, 2.0, 0.5, 1e-30, 1e-310, -5e-324, 30.0, 800.0, inf, -inf, nan]))],
     differs=[Differs(_TEN_DIGITS, "second", "float64")],
 )
 digamma: Operation = _by_scipy(
