@@ -577,3 +577,14 @@ def test_a_write_carries_tangents_and_gradients_through_transforms(code: str) ->
     assert pullback.allclose(pullback.func.grad(write)(x), expected)
     each = pullback.vmap(pullback.func.grad(write))(pullback.stack([x, x]))
     assert pullback.allclose(each, pullback.stack([expected, expected]))
+
+
+def test_a_number_of_another_dtype_is_written_by_a_mask_of_any_form() -> None:
+    for mask in ([True, False, True], np.array([True, False, True]), pullback.tensor([True, False, True])):
+        x = pullback.zeros(3)
+        x[mask] = pullback.tensor(2)
+        assert x.tolist() == [2.0, 0.0, 2.0]
+        with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+            x[mask] = pullback.tensor([1, 2])
+    with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match"):
+        pullback.zeros(3)[[0, 1]] = pullback.tensor(2)

@@ -511,3 +511,10 @@ def test_a_parameter_of_a_distribution_is_one_real_number(name: str) -> None:
         found = getattr(pullback.empty(3), name)(taken).tolist()
         pullback.manual_seed(0)
         assert found == getattr(pullback.empty(3), name)(0.5).tolist()
+
+
+def test_poisson_of_one_number() -> None:
+    pullback.manual_seed(0)
+    found = pullback.poisson(pullback.tensor(4.0))
+    assert (found.shape, found.dtype) == ((), pullback.float32)
+    assert found.item() == int(found.item()) >= 0

@@ -534,3 +534,17 @@ def test_an_error_of_numpys_about_an_axis_never_contradicts_itself() -> None:
         error = errors.translate("f", [], np.exceptions.AxisError(axis, ndim))
         assert type(error) is IndexError
         assert re.search(words, str(error))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(lambda: pullback.zero_(-5), lambda: pullback.fill_([1.0], 2), lambda: pullback.result_type(np.array(["a"]), 1)),
+        *(lambda: pullback.result_type(1, np.array([None])), lambda: pullback.result_type(np.float32, 1)),
+        *(lambda: pullback.svd_lowrank(np.ones((2, 2))), lambda: pullback.pca_lowrank(np.ones((2, 2)))),
+        lambda: pullback.svd_lowrank(np.float32),
+    ],
+)
+def test_functions_of_tensors_refuse_what_is_none(call: Any) -> None:
+    with pytest.raises(TypeError, match=r"(zero_|fill_|result_type|svd_lowrank|pca_lowrank)\(\)"):
+        call()

@@ -255,7 +255,7 @@ def data_of(value: Any) -> Any:
 def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False) -> None:
     """Refuse all but tensors of a floating point or complex dtype that LAPACK has or, with `half`, of 16 bits."""
     data = data_of(value)
-    if not hasattr(data, "size"):
+    if not hasattr(data, "size") or isinstance(data, type):
         raise TypeError(errors.message(f"{name}()", expected=f"{what} to be a Tensor", found=errors.describe(value)))
     if data.dtype.kind not in "fcV":
         raise NotImplementedError(

@@ -202,7 +202,8 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
             errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))
         )
     if second is not None and isinstance(value, Tensor) and dtype != t._data.dtype:
-        parts = index if isinstance(index, tuple) else (index,)
+        given = index if isinstance(index, tuple) else (index,)
+        parts = [np.array(p) if type(p) is list and p and all(type(v) is bool for v in p) else p for p in given]
         masks = [p for p in parts if isinstance(p, (Tensor, np.ndarray))]
         of_arrays = bool(masks) or any(isinstance(p, (list, tuple)) for p in parts)  # True and False alone are no index
         if of_arrays and (value._data.size != 1 or len(masks) != 1 or not is_mask(masks[0])):

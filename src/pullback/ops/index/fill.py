@@ -21,7 +21,7 @@ _ALL = (Ellipsis,)
 @method("fill_")
 def _fill(self: Tensor, value: Any) -> Tensor:
     """Set every element to `value`, a number or a 0-d tensor."""
-    write(self, _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
+    write(_tensor("fill_", self), _ALL, _fitting("fill_", self, value), one_value=not isinstance(value, Tensor))
     return self
 
 
@@ -35,7 +35,7 @@ def _fitting(name: str, t: Tensor, value: Any) -> Any:
 @method("zero_")
 def _zero(self: Tensor) -> Tensor:
     """Set every element to 0."""
-    write(self, _ALL, 0, one_value=True)
+    write(_tensor("zero_", self), _ALL, 0, one_value=True)
     return self
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from ... import errors
 from ...table.entry import alias
 from ...table.operands import check_matrix
-from ...tensor.tensor import Tensor
+from ...tensor.tensor import Tensor, need_tensor
 from ..make.random import randn
 from ..products.matmul import matmul
 from . import cholesky_qr, spectral
@@ -31,7 +31,7 @@ def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Any = None) -> Any:
     >>> S, pullback.allclose((U * S) @ V.mT, x, atol=1e-5)
     (tensor([3., 2.]), True)
     """
-    check_matrix("svd_lowrank", A)
+    check_matrix("svd_lowrank", need_tensor("svd_lowrank()", A))
     if M is not None:
         A = A - M
     m, n = A._data.shape[-2:]
@@ -55,7 +55,7 @@ def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int
     tensor([[1.],
             [0.]])
     """
-    check_matrix("pca_lowrank", A)
+    check_matrix("pca_lowrank", need_tensor("pca_lowrank()", A))
     m, n = A._data.shape[-2:]
     q = min(6, m, n) if q is None else q
     if not 0 <= q <= min(m, n):

@@ -424,7 +424,9 @@ def result_type(tensor1: Any, tensor2: Any) -> dtypes.dtype:
     """
     values = [t._data if isinstance(t, Tensor) else t for t in (tensor1, tensor2)]
     for value in values:
-        if not hasattr(value, "size") and not isinstance(value, (bool, int, float, complex)):
+        held = getattr(value, "dtype", None) if hasattr(value, "size") else None
+        known = isinstance(held, np.dtype) and dtypes.is_known(held)
+        if not known and not isinstance(value, (bool, int, float, complex)):
             raise TypeError(
                 errors.message("result_type()", expected="tensors or numbers", found=errors.describe(value))
             )
