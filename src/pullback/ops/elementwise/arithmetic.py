@@ -220,7 +220,7 @@ floor_divide: Operation = elementwise(
 
 def _truncated(input: Any, other: Any) -> Any:
     need_both("div", REAL_NUMBERS, *divisor(input, other))
-    if all(getattr(v, "dtype", np.asarray(v).dtype).kind in "iub" for v in (input, other)):
+    if all(isinstance(v, int) or getattr(v, "dtype", np.dtype(float)).kind in "iub" for v in (input, other)):
         whole = np.floor_divide(input, other)
         return np.add(whole, np.less(whole, 0) & np.not_equal(np.multiply(whole, other), input), dtype=input.dtype)
     return np.trunc(np.true_divide(input, other))
