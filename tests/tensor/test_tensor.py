@@ -539,7 +539,11 @@ def test_an_error_of_numpys_about_an_axis_never_contradicts_itself() -> None:
 @pytest.mark.parametrize(
     "call",
     [
-        *(lambda: pullback.zero_(-5), lambda: pullback.fill_([1.0], 2), lambda: pullback.result_type(np.array(["a"]), 1)),
+        *(
+            lambda: pullback.zero_(-5),
+            lambda: pullback.fill_([1.0], 2),
+            lambda: pullback.result_type(np.array(["a"]), 1),
+        ),
         *(lambda: pullback.result_type(1, np.array([None])), lambda: pullback.result_type(np.float32, 1)),
         *(lambda: pullback.svd_lowrank(np.ones((2, 2))), lambda: pullback.pca_lowrank(np.ones((2, 2)))),
         lambda: pullback.svd_lowrank(np.float32),

@@ -159,7 +159,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
             raise RuntimeError(
                 errors.message("invalid Poisson rate, expected rate to be non-negative", found=f"{np.min(rate)}")
             )
-        return np.asarray(stream.poisson(rate.astype(np.float64, copy=False))).astype(dtype)
+        return stream.poisson(rate.astype(np.float64, copy=False), rate.shape).astype(dtype)
 
     made = drawn(sample, input._data.shape, [input.detach()], generator_for(input, generator))
     return _finished("poisson", made, input, None)
