@@ -238,3 +238,11 @@ def test_quotients_added_are_near_those_of_torch(torch: ModuleType) -> None:
     )
     assert ours.dtype is pullback.bfloat16
     np.testing.assert_allclose(ours.float().numpy(), theirs.float().numpy(), rtol=2**-7)
+
+
+def test_a_number_that_is_looked_for_is_rounded_as_one_that_is_compared() -> None:
+    x = pullback.tensor([0.3, 1.0], dtype=pullback.bfloat16)
+    for looked_for in (0.3, pullback.tensor(0.3)):
+        assert pullback.isin(x, looked_for).tolist() == (x == looked_for).tolist() == [True, False]
+    assert pullback.isin(0.3, x).tolist() is True
+    assert pullback.isin(x, 0.3, invert=True).tolist() == [False, True]

@@ -44,7 +44,7 @@ def _narrowed(op: Op, t: Tensor) -> Tensor:
     return Conversion.to(t, bfloat16) if t._data.dtype.kind in "fV" else t
 
 
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """A number, or a tensor without dimensions, as an operand that is compared with bfloat16: one of that dtype."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(np.asarray(value, bfloat16.numpy))
@@ -82,7 +82,7 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
             )
         )
     if op.elementwise and (op.about.rounds or not op.differentiable):
-        args = tuple([_rounded(a) for a in args])
+        args = tuple([rounded(a) for a in args])
     call, pairs = op.call if public else op.unchecked, []
 
     def widened(t: Tensor) -> Tensor:
