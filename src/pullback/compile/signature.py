@@ -20,7 +20,9 @@ from ..tensor.tensor import Tensor
 from .plan.fuse import LoopStage, schedule
 from .plan.on_gpu import OnGpu
 from .plan.plan import OnHost, Plan
+from .plan.rounds import rounds_plan
 from .plan.saving import Saving
+from .rolled import rolled
 from .trace.closure import Environment
 from .trace.holders import equal, memory
 from .trace.program import Value
@@ -69,7 +71,7 @@ class Entry:
             if is_payload(t._data) and gpu_of(t._data) is None:
                 raise of_another_kind(t._data, environment.place(t))
         self._recorded, self._known = recorded, [known_of(t) for t in inputs]
-        self.traced = traced = trace(call, [t._data for t in inputs], self._known, recorded)
+        self.traced = traced = trace(call, [t._data for t in inputs], self._known, rolled, recorded)
         environment.note_caches()
         self.arguments = traced.arguments
         self.plain = not (traced.problem or traced.users)
@@ -170,7 +172,7 @@ class Entry:
         backend, threads = self.options
         gpu = self.traced.gpu
         place = OnHost(backend, threads) if gpu is None else OnGpu(gpu, backend, self.traced.on_host)
-        return Plan(stages, inputs, outs, place=place, fresh=fresh, given_away=gradients)
+        return Plan(stages, inputs, outs, place=place, fresh=fresh, plan_of=rounds_plan, given_away=gradients)
 
     def unwritten(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The tensors, with copies instead of those that the function writes to."""
@@ -246,7 +248,7 @@ class Entry:
         if not all(present) or any(same):
             arrays = [t._data for t in tensors[: self.reached]]
             uniform = [s for s, p in zip(same, present, strict=True) if p]
-            traced = trace(self._call, arrays, self._known, self._recorded, traced, present, uniform)
+            traced = trace(self._call, arrays, self._known, rolled, self._recorded, traced, present, uniform)
         chosen = [g if w else None for g, w in zip(traced.gradients, wanted, strict=True)]
         outs = list(dict.fromkeys(g for g in chosen if g is not None))
         inputs = [*self.arguments, *self._held, *self.kept, *traced.cotangents]

@@ -3,6 +3,9 @@
 They are Python's own loops, recorded as they run, so every derivative and every transform goes through them. What they
 add is what JAX promises of such loops: the carry keeps its nesting, its shapes and its dtypes; nothing is written in
 place; the results of all steps come back as one tensor for each of them.
+
+In a compiled function, a loop is offered to its trace (`Trace.loop`), which runs the step once and makes one loop of
+the program. Where that cannot be, the steps are written out in the trace one after the other.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.grad_mode import no_grad
+from ..interpreters.traced import loop_in_trace
 from ..ops.make.from_data import as_tensor
 from ..tensor.modes import restoring
 from ..tensor.nested import leaves, rebuild
@@ -43,7 +47,8 @@ def scan(
         xs: Tensors with a first axis of one length, nested; None if the steps take no input.
         length: the number of steps; needed only where `xs` is None.
         reverse: go through `xs` from its end. The results stay beside their elements.
-        unroll: accepted as JAX has it. It changes nothing, since each step is recorded.
+        unroll: a hint, as JAX has it. In a compiled function, True writes out all steps instead of a loop of the
+            program; all else changes nothing.
 
     Returns:
         The last carry, nested as `init`, and the results, nested as what `f` returns, each with the steps as its first
@@ -75,11 +80,23 @@ def scan(
     carry = _begun(init)
     if not n:
         return _of_no_step(f, carry, xs, given, init)
+    written_out = functools.partial(_written_out, f, xs=xs, reverse=reverse)
+    if n > 1 and unroll is not True:
+        found = loop_in_trace("scan", functools.partial(_step, f), carry, xs, given, n, reverse, init, written_out)
+        if found is not None:
+            return found
+    return written_out(carry, given, n=n, init=init)
+
+
+def _written_out(
+    f: Callable[[Any, Any], Any], carry: Any, given: list[Tensor], *, xs: Any, n: int, reverse: bool, init: Any = ()
+) -> tuple[Any, Any]:
+    """The last carry and the results of `n` steps, each of which is recorded."""
     results: list[list[Any]] = []
     model: Any = None
     for k in reversed(range(n)) if reverse else range(n):
         x = None if xs is None else rebuild(xs, iter([t[k] for t in given]))
-        carry, y = _step(f, carry, x, k, () if results else init)
+        _, carry, y = _step(f, carry, x, k, () if results else init)
         found = [y if y is None or isinstance(y, Tensor) else as_tensor(y) for y in leaves(y)]
         if results and (different := _differs(results[0], found, model, y)):
             raise RuntimeError(
@@ -124,7 +141,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         going, varies = _decided(wanted)
         if not going:
             return value
-        following = _next(body_fun, (), value, f"while_loop(): body_fun, in step {steps},", () if steps else init_val)
+        where = f"while_loop(): body_fun, in step {steps},"
+        _, following = _next(body_fun, (), value, where, () if steps else init_val)
         if varies:  # those that have ended stay as they are
             pairs = zip(leaves(following), leaves(value), strict=True)
             following = rebuild(value, iter([None if a is None else np.where(wanted, a, b) for a, b in pairs]))
@@ -165,7 +183,7 @@ def fori_loop(
     value = _begun(init_val)
     for i in range(*bounds):
         numbers = init_val if i == bounds[0] else ()
-        value = _next(functools.partial(body_fun, i), (), value, f"fori_loop(): body_fun, in step {i},", numbers)
+        _, value = _next(functools.partial(body_fun, i), (), value, f"fori_loop(): body_fun, in step {i},", numbers)
     return value
 
 
@@ -204,8 +222,8 @@ def _steps(given: list[Tensor], length: Any) -> int:
     return int(sizes[0] if sizes else length)
 
 
-def _step(f: Callable[[Any, Any], Any], carry: Any, x: Any, k: int, init: Any = ()) -> tuple[Any, Any]:
-    """The next carry, and the result of a step."""
+def _step(f: Callable[[Any, Any], Any], carry: Any, x: Any, k: int, init: Any = ()) -> tuple[Any, Any, Any]:
+    """The carry that a step took, the next one, and the result of the step."""
     kept: list[Any] = []
 
     def first(carry: Any, x: Any) -> Any:
@@ -219,11 +237,11 @@ def _step(f: Callable[[Any, Any], Any], carry: Any, x: Any, k: int, init: Any = 
         kept.append(out[1])
         return out[0]
 
-    return _next(first, (x,), carry, f"scan(): f, in step {k},", init), kept[-1]
+    return *_next(first, (x,), carry, f"scan(): f, in step {k},", init), kept[-1]
 
 
-def _next(f: Callable[..., Any], more: tuple[Any, ...], carry: Any, where: str, init: Any = ()) -> Any:
-    """``f(carry, *more)``, which must be like the carry and have written to none of its arguments.
+def _next(f: Callable[..., Any], more: tuple[Any, ...], carry: Any, where: str, init: Any = ()) -> tuple[Any, Any]:
+    """The carry, and ``f(carry, *more)``, which must be like it. `f` must have written to none of its arguments.
 
     init: in the first step, what the carry was made from. A number in it takes the dtype that the step gives it: if
     that is another one, the step begins again.
@@ -252,7 +270,7 @@ def _next(f: Callable[..., Any], more: tuple[Any, ...], carry: Any, where: str, 
                 do="start from a tensor of the dtype and shape of the results, and convert with .to(dtype) in the step",
             )
         )
-    return rebuild(out, iter(found))
+    return carry, rebuild(out, iter(found))
 
 
 def _taken(value: Any, t: Any, following: Any) -> Any:
@@ -294,7 +312,7 @@ def _of_no_step(f: Callable[[Any, Any], Any], carry: Any, xs: Any, given: list[T
     with no_grad():
         example = rebuild(carry, iter([None if t is None else np.zeros_like(t) for t in leaves(carry)]))
         x = None if xs is None else rebuild(xs, iter([t.new_zeros(t.shape[1:]) for t in given]))
-        following, y = _step(f, example, x, 0, init)
+        _, following, y = _step(f, example, x, 0, init)
         found = [None if v is None else as_tensor(v) for v in leaves(y)]
         results = rebuild(y, iter([None if t is None else t.new_zeros((0, *t.shape)) for t in found]))
     started = zip(_padded(init, carry), leaves(carry), leaves(following), strict=True)

@@ -10,9 +10,10 @@ Operations that read values cannot be recorded; they are refused with the line o
 from __future__ import annotations
 
 import collections
+import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 
 class TraceError(RuntimeError):
     """An operation that cannot be part of a compiled program."""
+
+
+class WrittenInStepError(Exception):
+    """The step of a loop writes to a tensor from before the step: it is not the same in every step."""
 
 
 class ValuesError(TraceError):
@@ -243,12 +248,15 @@ class Trace(Level):
     shares_graph = observes = True
     layouts = whole = ended = on_gpu = False
     refusal: TraceError | None = None
+    step_began = -1  # the first number of the step of a loop that is being traced; -1: none is
 
-    def __init__(self, kind: type[Lifted], as_a_whole: Callable[..., list[Any]]) -> None:
+    def __init__(self, kind: type[Lifted], as_a_whole: Callable[..., list[Any]], loop: Callable[..., Any]) -> None:
         """kind: the class of the tensors of this level. as_a_whole: the results of a Function that needs values, from
-        this level, its context, the arguments and the error."""
+        this level, its context, the arguments and the error. loop: what `scan` gives, as one loop of the program, or
+        None if that cannot be: from this level and what `loop_in_trace` is given."""
         super().__init__()
-        self._kind, self._as_a_whole = kind, as_a_whole
+        self._kind, self._as_a_whole, self.loop = kind, as_a_whole, loop
+        self.written_out: list[str] = []  # the loops that became no loop of the program, and why, in words
         self.entries: list[Entry] = []
         self.examples: list[np.ndarray[Any, Any]] = []  # the example of each value, by its number, on the host
         self.gpus: list[int | None] = []  # where each value lies
@@ -274,6 +282,23 @@ class Trace(Level):
             self.known[id(t)] = known
             t._requires_grad = known.requires_grad
         return t
+
+    def stand_in(self, number: int, index: Any = ..., requires_grad: bool = False) -> Tensor:
+        """A new value, like a value or a part of it, that is an argument of the step of a loop."""
+        t = wrap(self._new(copied(self.examples[number][index]), self.gpus[number]))
+        t._requires_grad = requires_grad
+        return t
+
+    @contextlib.contextmanager
+    def apart(self) -> Iterator[list[Entry]]:
+        """A context in which operations are noted in a list of their own, and what was there before is not written
+        to."""
+        before = self.entries, self.step_began
+        self.entries, self.step_began = [], len(self.examples)
+        try:
+            yield self.entries
+        finally:
+            self.entries, self.step_began = before
 
     def register(self, t: Tensor) -> None:
         t.__class__ = self._kind
@@ -354,6 +379,8 @@ class Trace(Level):
         return any(_version(t) == version and self._differs(n) for n, (t, version) in self.captured.items())
 
     def take_in(self, t: Tensor) -> None:
+        if self.step_began >= 0:
+            raise WrittenInStepError
         # tensors that the function can reach are arguments, so it made this tensor and its views itself
         base = t if t._view is None else t._view.base
         seen = [] if base._version_of is None else [ref() for ref in base._version_of.views]
@@ -404,6 +431,8 @@ class Trace(Level):
         self.layouts = True  # they decide what is a view and what is a copy
         held: Any = t._data
         root = held.root
+        if root.number < self.step_began:
+            raise WrittenInStepError
         views = root.living()
         if any(view.step is None for view in views):
             raise refused(
@@ -603,6 +632,16 @@ def _merges(source: Any, outs: Sequence[Tensor], examples: Sequence[Any]) -> boo
 
 def _axes(array: Any) -> list[tuple[int, int]]:
     return sorted((n, step) for n, step in zip(array.shape, array.strides, strict=True) if n > 1)
+
+
+def loop_in_trace(*given: Any) -> Any:
+    """A loop as one of the program, if a function is being traced and no transform is between; else None.
+
+    given: the loop's name, its step, the first carry, the nest of its inputs, these, the number of steps, whether it
+    runs from the end, what the carry was made from, and the loop written out.
+    """
+    level = open_trace()
+    return level.loop(level, *given) if level is not None and thread.modes.levels[-1] is level else None
 
 
 def open_trace() -> Trace | None:

@@ -95,24 +95,29 @@ class _Method(ctypes.Structure):
 
 
 @functools.cache
-def _method(library: ctypes.CDLL) -> _Method:
+def method_of(library: ctypes.CDLL) -> _Method:
     """The method in a library; functions made from it refer to it, so it stays."""
     fastcall = 0x80
     return _Method(b"loop", ctypes.cast(library.pullback_loop, ctypes.c_void_p).value, fastcall, None)
 
 
 if sys.implementation.name == "cpython":
-    _new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
+    new_function = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(
         ("PyCFunction_NewEx", ctypes.pythonapi)
     )
 
 
-def _microseconds(loop: Loop) -> float:
+def microseconds(loop: Loop) -> float:
     """A rough estimate of a loop's time on one processor: 40 GB/s, and 0.02 ns or 0.3 ns for a step of four bytes."""
     arrays = [access.dtype for access in loop.inputs if any(access.varies)]
     arrays += [output.dtype for output in loop.outputs if output.reduce is None]
     steps = [(0.3 if facts(step.name).cost >= COSTLY else 0.02) / 4 * step.dtype.itemsize for step in loop.steps]
     return math.prod(loop.shape) * (sum(dtype.itemsize for dtype in arrays) / 40 + sum(steps)) / 1000
+
+
+def header(threads: int, work: float, whole: float) -> list[int]:
+    """The first numbers of a function: see `c_source.py`. work: of the largest loop; whole: of a call, in microseconds."""
+    return [id(np.ndarray), threads if work >= _THREADED else 1, whole >= _SHARED]
 
 
 Written = tuple[str, list[int]]
@@ -152,7 +157,6 @@ def build(loop: Loop, threads: int, written: Written | None = None) -> Runner:
     if 0 in loop.shape:
         return lambda inputs, outputs: fill_empty(loop, outputs)
     text, sizes = written or source(loop)
-    work = _microseconds(loop)
-    header = [id(np.ndarray), threads if work >= _THREADED else 1, work >= _SHARED]
-    numbers = np.array([*header, *sizes], np.int64).tobytes()
-    return _new_function(ctypes.addressof(_method(cache.load(text))), numbers, None)
+    work = microseconds(loop)
+    numbers = np.array([*header(threads, work, work), *sizes], np.int64).tobytes()
+    return new_function(ctypes.addressof(method_of(cache.load(text))), numbers, None)

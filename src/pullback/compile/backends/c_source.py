@@ -360,20 +360,27 @@ def own_part(loop: Loop) -> str:
     return "\n".join(_Writer(loop, nest, number).write() for number, nest in enumerate(nests_of(loop)))
 
 
+def functions_of(loop: Loop, first: int) -> tuple[list[str], list[str], list[list[int]]]:
+    """The functions of a loop, numbered from `first`, their names, and the numbers to call each with."""
+    writers = [_Writer(loop, nest, first + number) for number, nest in enumerate(nests_of(loop))]
+    functions = [writer.write() for writer in writers]
+    return functions, [f"nest{w.number}" for w in writers], [[*w.numbers.values()] for w in writers]
+
+
 def source(loop: Loop) -> tuple[str, list[int]]:
     """The complete C source of a loop, and the sizes and strides to call its function with."""
-    writers = [_Writer(loop, nest, number) for number, nest in enumerate(nests_of(loop))]
-    functions = [writer.write() for writer in writers]
+    functions, names, parts = functions_of(loop, 0)
     numbers: list[int] = []
     calls = []
-    for writer in writers:
-        calls.append(
-            f"    if (!status) status = nest{writer.number}(numbers + {HEADER + len(numbers)}, data, threads);"
-        )
-        numbers += writer.numbers.values()
-    main = _MAIN.format(
-        inputs=len(loop.inputs), outputs=len(loop.outputs), offset=object.__basicsize__, calls="\n".join(calls)
-    )
-    turning = any(facts(step.name).turns and step.dtype == np.float32 for step in loop.steps)
+    for name, own in zip(names, parts, strict=True):
+        calls.append(f"    if (!status) status = {name}(numbers + {HEADER + len(numbers)}, data, threads);")
+        numbers += own
+    return whole_source([loop], functions, len(loop.inputs), len(loop.outputs), "\n".join(calls)), numbers
+
+
+def whole_source(loops: Sequence[Loop], functions: Sequence[str], inputs: int, outputs: int, calls: str) -> str:
+    """The source of a library: functions of loops, and the one that Python calls, with these calls of others."""
+    main = _MAIN.format(inputs=inputs, outputs=outputs, offset=object.__basicsize__, calls=calls)
+    turning = any(facts(s.name).turns and s.dtype == np.float32 for loop in loops for s in loop.steps)
     parts = [*map(_header, ("sharing.h", "elementary.h", "arithmetic.h")), *functions, main]
-    return (turns() if turning else "") + "\n".join(parts), numbers
+    return (turns() if turning else "") + "\n".join(parts)

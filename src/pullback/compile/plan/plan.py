@@ -19,14 +19,16 @@ from ...tensor.arrays import repeats
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
 from ..backends.steps import function
-from ..trace.program import Slot, Value
+from ..trace.program import Rounds, Slot, Value
+from ..trace.whole_calls import LoopRun
 from .fuse import CallStage, LoopStage, Stage, memory
 from .layouts import turned
 from .on_gpu import OnGpu
 from .saving import is_view
 
 Array = np.ndarray[Any, Any]
-_LARGE = 1 << 18
+LARGE = 1 << 18
+"""Bytes from which memory of an earlier run is worth looking for."""
 
 
 class TraceChangedError(RuntimeError):
@@ -93,7 +95,7 @@ def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
             )
         )
     if failure is not None:
-        _tell(failure)
+        tell(failure)
     reason = c.supports(loop) if failure is None else str(failure)
     return ("c", "") if reason is None else ("numpy", reason)
 
@@ -101,7 +103,7 @@ def backend_for(loop: Loop, wanted: str | None) -> tuple[str, str]:
 _told: set[str] = set()
 
 
-def _tell(failure: cache.CompilerError) -> None:
+def tell(failure: cache.CompilerError) -> None:
     """Warn once in a process that loops run as NumPy, unless there is simply no compiler."""
     if not isinstance(failure, cache.NoCompilerError) and "failure" not in _told:
         _told.add("failure")
@@ -153,7 +155,7 @@ class OnHost:
         except cache.CompilerError as error:
             if self.backend == "c":
                 raise
-            _tell(error)
+            tell(error)
             return blocks.build(loop, self.threads), "numpy", str(error)
         return run, name, reason
 
@@ -169,15 +171,17 @@ class Plan:
         *,
         place: OnHost | OnGpu,
         fresh: Sequence[bool],
+        plan_of: Callable[[Rounds, Any], Plan],
         given_away: bool = False,
     ) -> None:
-        """fresh: the `outs` that belong to the caller, in new memory. given_away: they may become a gradient, whose
+        """plan_of: makes the plan of a loop of steps, there. fresh: the `outs` that belong to the caller, in new memory. given_away: they may become a gradient, whose
         memory must be unshared."""
-        self._given_away = given_away
+        self._given_away, self._plan_of = given_away, plan_of
         self.stages, self.inputs, self.outs = stages, inputs, outs
         self.place = place
         self.backends: list[tuple[str, str]] = []  # of each loop
-        self._names: dict[Value, str] = {v: f"a{i}" for i, v in enumerate(inputs)}
+        self._names: dict[Value, str] = self._given()
+        self.rounds: dict[Value, Plan] = {}  # the plans of the loops of steps
         self._space: dict[str, Any] = {
             "__name__": "pullback.compile.generated",
             "check": _check,
@@ -191,8 +195,9 @@ class Plan:
         self._own: set[Value] = set()  # in memory that this plan has made and nothing else reads
         self._spare: dict[Any, list[str]] = {}
         loops = [stage.loop for stage in stages if isinstance(stage, LoopStage)]
-        self._written: Any = iter(place.written(loops))
+        self._written: Any = iter(self._sources(loops))
         self._lines += [f"a{i} = asarray(a{i})" for i, v in enumerate(inputs) if v in place.to_send]
+        self._prepare()
         for number, stage in enumerate(stages):
             if isinstance(stage, LoopStage):
                 self._loop(stage)
@@ -201,9 +206,24 @@ class Plan:
             self._release(number)
         self._finish(fresh)
         arguments = ", ".join(f"a{i}" for i in range(len(inputs)))
-        self.source = f"def run({arguments}):\n" + "".join(f"    {line}\n" for line in self._lines)
+        self.source = f"def run({arguments}):\n" + "".join(f"    {line}\n" for line in self._all_lines())
         exec(compile(self.source, "<pullback.compile>", "exec"), self._space)
         self.run: Callable[..., tuple[Array, ...]] = place.running(self._space["run"])
+
+    def _given(self) -> dict[Value, str]:
+        """The names of the inputs."""
+        return {v: f"a{i}" for i, v in enumerate(self.inputs)}
+
+    def _sources(self, loops: list[Loop]) -> Sequence[c.Written | None]:
+        """The sources of the loops, compiled at the same time."""
+        return self.place.written(loops)
+
+    def _prepare(self) -> None:
+        """Decide what has to be known before the first stage is written."""
+
+    def _all_lines(self) -> list[str]:
+        """The lines of the function."""
+        return self._lines
 
     # Names ----------------------------------------------------------------------------------------------------------
 
@@ -243,9 +263,13 @@ class Plan:
         if not kept and self._spare.get(key):
             self._lines.append(f"{name} = {self._spare[key].pop()}")
             return name
-        large = value.nbytes >= _LARGE and not (kept and self._given_away)
-        self._lines.append(f"{name} = {self._constant(self.place.memory(*key, large))}()")
+        large = value.nbytes >= LARGE and not (kept and self._given_away)
+        self._allocate(f"{name} = {self._constant(self.place.memory(*key, large))}()")
         return name
+
+    def _allocate(self, line: str) -> None:
+        """Have memory, which this line gets."""
+        self._lines.append(line)
 
     def _reads(self) -> list[tuple[int, Value]]:
         """The reads of each stage, with its number; the returned values are read after all stages."""
@@ -315,6 +339,11 @@ class Plan:
             return
         args, kwargs = value.params
         names = [self._name(a) for a in value.args]
+        if isinstance(value.fn, LoopRun):
+            self.rounds[value] = found = self._plan_of(value.fn.rounds, self.place)
+            self._lines.append(f"{name} = {self._constant(found.run)}({', '.join(names)})")
+            self._names[value] = name
+            return
         parts = [self._text(a, names) for a in args]
         parts += [f"{k}={self._text(v, names)}" for k, v in kwargs.items()]
         known = function(value.fn)

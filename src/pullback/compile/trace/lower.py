@@ -21,7 +21,7 @@ from ...tensor.tensor import wrap
 from ..backends.steps import ASKED
 from .program import Program, Value
 from .symbols import Opaque, Symbol, called, made_in, symbol
-from .whole_calls import WholeOp
+from .whole_calls import LoopOp, WholeOp
 
 if TYPE_CHECKING:
     from ...table.op import Op
@@ -65,6 +65,9 @@ class Lowered:
     def _enter(self, entry: Entry) -> None:
         if entry.op is None:
             self.values[entry.results[0]] = self.program.array(entry.args[0])
+            return
+        if isinstance(entry.op, LoopOp):
+            self._loop(entry.op, entry)
             return
         try:
             with np.errstate(all="ignore"):
@@ -139,6 +142,12 @@ class Lowered:
         args, kwargs = _replaced(entry.args, self._boxed), _replaced(entry.kwargs, self._boxed)
         found = self.program.call(call, args, kwargs, tuple(examples) if many else examples[0])
         return list(found) if many else [found]
+
+    def _loop(self, op: LoopOp, entry: Entry) -> None:
+        """A loop, as a call of the program."""
+        args = tuple(self.values[ref.number] for ref in entry.args)
+        found = self.program.call(op.run, args, {}, tuple(self._examples[n] for n in entry.results))
+        self.values.update(zip(entry.results, found, strict=True))
 
     def _call_of(self, op: WholeOp) -> Any:
         """The function of arrays for a call that is no operation of the table: the same one in each trace."""

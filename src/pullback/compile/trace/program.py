@@ -8,7 +8,7 @@ alone is computed at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -180,6 +180,106 @@ class Program:
         )
 
 
+class Rounds:
+    """A loop of a program: `n` times the same step, a program of its own.
+
+    carries, xs, closures: the arguments of the step's program: what a step gives to the next (`nexts`), one element of
+    each input, and what all steps read. ys: what is kept of each step. histories: the numbers of the carries that are
+    kept of each step as well. reverse: whether the steps go from the end of the inputs.
+
+    It takes the first carries, the inputs and the closures; it gives the last carries, then each of `ys` with the steps
+    as its first axis, in the order of the inputs, then each history: the carries before each step, and after the last
+    one (for `reverse`, the other way round).
+    """
+
+    def __init__(
+        self,
+        name: str,
+        n: int,
+        reverse: bool,
+        arguments: tuple[Sequence[Value], Sequence[Value], Sequence[Value]],
+        nexts: Sequence[Value],
+        ys: Sequence[Value],
+        histories: Sequence[int] = (),
+    ) -> None:
+        self.name, self.n, self.reverse = name, n, reverse
+        self.carries, self.xs, self.closures = arguments
+        self.nexts, self.ys, self.histories = nexts, ys, histories
+
+    def shapes(self) -> list[tuple[Shape, np.dtype[Any]]]:
+        """The shapes and dtypes of what it gives."""
+        found = [(v.shape, v.dtype) for v in self.carries]
+        found += [((self.n, *v.shape), v.dtype) for v in self.ys]
+        return found + [((self.n + 1, *self.carries[i].shape), self.carries[i].dtype) for i in self.histories]
+
+    def key(self) -> Any:
+        """What is equal for loops that do the same."""
+        arguments = [*self.carries, *self.xs, *self.closures]
+        values = [
+            (v.number, v.kind, v.fn, tuple(a.number for a in v.args), _key_of(v.params), v.shape, v.dtype)
+            for v in reachable([*arguments, *self.nexts, *self.ys])
+        ]
+        places = [tuple(v.number for v in part) for part in (*self._parts(), self.nexts, self.ys)]
+        key = (self.name, self.n, self.reverse, tuple(self.histories), *places, *values)
+        try:
+            hash(key)
+        except TypeError:  # arguments that cannot be compared
+            return id(self)
+        return key
+
+    def _parts(self) -> tuple[Sequence[Value], Sequence[Value], Sequence[Value]]:
+        return self.carries, self.xs, self.closures
+
+    def example(self, *arrays: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+        """What it gives on an example. Later steps than the first `_SHOWN` are not computed, and repeat the last."""
+        m, k = len(self.carries), len(self.carries) + len(self.xs)
+        outs = [np.empty(*shape) for shape in self.shapes()]
+        of_steps, of_histories = outs[m : m + len(self.ys)], outs[m + len(self.ys) :]
+        carries, found = list(arrays[:m]), list(arrays[:m])
+        known = dict(zip(self.closures, arrays[k:], strict=True))
+        for step in range(self.n):
+            place = self.n - 1 - step if self.reverse else step
+            if step < _SHOWN:
+                given = [*zip(self.carries, carries, strict=True)]
+                given += [(v, a[place, ...]) for v, a in zip(self.xs, arrays[m:k], strict=True)]
+                found = evaluated([*self.nexts, *self.ys], {**known, **dict(given)})
+            for out, i in zip(of_histories, self.histories, strict=True):
+                out[place + self.reverse], out[place + 1 - self.reverse] = carries[i], found[i]
+            for out, y in zip(of_steps, found[m:], strict=True):
+                out[place] = y
+            carries = found[:m]
+        return (*map(np.array, carries), *outs[m:])
+
+
+_SHOWN = 32
+
+
+def evaluated(outs: Sequence[Value], known: dict[Value, Any]) -> list[Any]:
+    """Arrays for values, from those of other values."""
+    made = dict(known)
+    with np.errstate(all="ignore"):
+        for value in reachable(outs, made.keys()):
+            if value in made:
+                continue
+            args = [made[a] for a in value.args]
+            if value.kind in ("const", "array"):
+                found = value.params
+            elif value.kind == "map":
+                found = computed(value.fn, args, value.dtype)
+            elif value.kind == "broadcast":
+                found = np.broadcast_to(args[0], value.shape)
+            elif value.kind == "reshaped":
+                found = np.reshape(args[0], value.shape)
+            elif value.kind == "reduce":
+                found = getattr(np, value.fn).reduce(args[0], value.params, dtype=value.dtype)
+            elif value.kind == "item":
+                found = args[0][value.params]
+            else:
+                found = value.fn(*filled(value.params[0], args), **filled(value.params[1], args))
+            made[value] = found
+    return [np.asarray(made[v]) for v in outs]
+
+
 def _common(args: Sequence[Value]) -> Shape:
     """The shape that values have together."""
     shapes = {a.shape for a in args}
@@ -265,7 +365,7 @@ def computed(name: str, values: Sequence[Any], dtype: Any) -> Any:
     return getattr(np, name)(*values)
 
 
-def reachable(outs: Iterable[Value], available: frozenset[Value] | set[Value] = frozenset()) -> list[Value]:
+def reachable(outs: Iterable[Value], available: Collection[Value] = frozenset()) -> list[Value]:
     """The values that `outs` need, each after the values it is made from; available values need nothing."""
     found: set[Value] = set()
     stack = list(outs)

@@ -60,6 +60,7 @@ class Traced(NamedTuple):
     the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. users: whether
     code of the user's runs in it: a Function's backward, or a hook. written: the arguments that are written to, with
     the written values. lines: the places in the user's code.
+    written_out: the loops whose steps are written out, with the reason.
     tree: the nesting of the results. gpu: the number of the GPU that it runs on, if any. on_host: the arguments that
     lie on the host. layouts: whether it holds only for tensors of the same strides as the given ones; whole: and only
     if these are all of their memory. asked: the user's attributes of given tensors that were asked for: the number of
@@ -85,12 +86,14 @@ class Traced(NamedTuple):
     layouts: bool
     whole: bool
     asked: list[tuple[int, str, Any]]
+    written_out: list[str]
 
 
 def trace(
     call: Call,
     arrays: Sequence[Array],
     known: Sequence[Known],
+    loop: Callable[..., Any],
     recorded: bool = True,
     earlier: Traced | None = None,
     wanted: Sequence[bool] | None = None,
@@ -98,11 +101,11 @@ def trace(
 ) -> Traced:
     """Trace `call`, a function of tensors that stand for the arrays, and of what reads its result while it is watched.
 
-    known: what is known of these tensors. recorded: whether operations are recorded. earlier: a trace of the same
+    known: what is known of these tensors. loop: enters a loop (see `Trace`). recorded: whether operations are recorded. earlier: a trace of the same
     function, whose values this one reuses. wanted: the results (of those that require grad) that get a gradient; None:
     all. uniform: the results whose gradient repeats one number.
     """
-    level, found, captured = _written_down(call, arrays, known, recorded, wanted)
+    level, found, captured = _written_down(call, arrays, known, loop, recorded, wanted)
     made: dict[int, Value] = {}
     numbers: list[int | None] = [*found.numbers, *captured]
     tensors = list(captured.values())
@@ -136,6 +139,7 @@ def trace(
         level.layouts,
         level.whole,
         found.asked,
+        level.written_out,
     )
 
 
@@ -186,18 +190,19 @@ def _written_down(
     call: Call,
     arrays: Sequence[Array],
     known: Sequence[Known],
+    loop: Callable[..., Any],
     recorded: bool,
     wanted: Sequence[bool] | None,
 ) -> tuple[Trace, _Numbers, dict[int, Tensor]]:
     """The trace, the numbers in it, and the tensors from outside that are referenced elsewhere, by their numbers."""
     try:
-        return _ran(call, arrays, known, recorded, wanted, None)
+        return _ran(call, arrays, known, loop, recorded, wanted, None)
     except TraceError as error:
         if not isinstance(error, LateError) and PAST not in str(error):
             raise
         late, sought = error, Seek()
     with contextlib.suppress(TraceError, NotTracedError):
-        _ran(call, arrays, known, recorded, wanted, (late, sought))
+        _ran(call, arrays, known, loop, recorded, wanted, (late, sought))
     said = LateError(getattr(late, "what", PAST), getattr(late, "do", COPY_FIRST), sought.place)
     raise TraceError(str(said)) from None
 
@@ -207,12 +212,13 @@ def _ran(
     call: Call,
     arrays: Sequence[Array],
     known: Sequence[Known],
+    loop: Callable[..., Any],
     recorded: bool,
     wanted: Sequence[bool] | None,
     sought: tuple[TraceError, Seek] | None,
 ) -> tuple[Trace, _Numbers, dict[int, Tensor]]:
     """As above. sought: an error of the same call before this one, and what finds the line that it is about."""
-    with Trace(TracedTensor, of_function) as level, recording(recorded), _without_hooks():
+    with Trace(TracedTensor, of_function, loop) as level, recording(recorded), _without_hooks():
         read = Reading(level, [level.lift(a, k) for a, k in zip(arrays, known, strict=True)], wanted, sought)
         try:
             found = call(read.given, read)

@@ -25,6 +25,7 @@ from ...tensor.tensor import Tensor, wrap
 from .closure import Environment
 from .code_names import is_library
 from .mutations import State
+from .program import Rounds
 from .symbols import Opaque
 
 Run = Callable[..., Sequence[Tensor]]
@@ -53,6 +54,36 @@ class WholeOp(Op):
         """Keep what is kept for backward in the same place as another trace of the same call."""
         if self.keeper is not None:
             self.keeper.kept = other.keeper.kept
+
+
+class LoopRun:
+    """A loop as a function of arrays, to be called by a program; a plan has a faster form of it. Two that do the same
+    are equal."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        self.rounds, self.__name__ = rounds, rounds.name
+        self._key = rounds.key()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is LoopRun and other._key == self._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __call__(self, *arrays: Any) -> tuple[Any, ...]:
+        return self.rounds.example(*arrays)
+
+
+class LoopOp(Op):
+    """The entry of one loop."""
+
+    def __init__(self, rounds: Rounds) -> None:
+        super().__init__(rounds.name, "constant", _not_decomposed, (), {}, About())
+        self.run = LoopRun(rounds)
+        self.unchecked = self._on_tensors
+
+    def _on_tensors(self, *given: Tensor) -> tuple[Tensor, ...]:
+        return tuple(map(wrap, self.run(*[t._data for t in given])))
 
 
 def _not_decomposed(*args: Any) -> Any:
