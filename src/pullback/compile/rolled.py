@@ -25,7 +25,7 @@ from ..interpreters.functions import recording
 from ..interpreters.traced import Entry, Ref, Trace, Traced
 from ..table.levels import inner
 from ..tensor.modes import restoring, thread
-from ..tensor.nested import leaves, rebuild
+from ..tensor.nested import filled, leaves, rebuild
 from ..tensor.tensor import Edge, Tensor, wrap
 from .plan.fuse import schedule
 from .plan.saving import Saving
@@ -175,7 +175,7 @@ class _Scan:
                 level.stand_in(n, place, self.records and t._requires_grad)
                 for n, t in zip(self.numbers, self.given, strict=True)
             ]
-            x = None if self.nest is None else rebuild(self.nest, iter(xs))
+            x = filled(self.nest, xs)
             taken, following, y = step(rebuild(self.carry, iter(carries)), x, 0, init)
             ys = [v if v is None else _as_tensor(level, v) for v in leaves(y)]
         if any(isinstance(entry.op, WholeOp) for entry in entries):
@@ -340,9 +340,7 @@ class _Loop:
             node._outputs = len(chosen)
             for k, t in enumerate(chosen):
                 t._edge, t._requires_grad = (node, k, t._data.shape, t._data.dtype), True
-        carries, ys = iter(outs[:m]), iter(outs[m:])
-        last = rebuild(self.scan.carry, iter([None if t is None else next(carries) for t in self.nexts]))
-        return last, rebuild(self.model, iter([None if t is None else next(ys) for t in self.ys]))
+        return filled(self.scan.carry, outs[:m]), filled(self.model, outs[m:])
 
     def gradients(self, given: Sequence[Any]) -> list[Any]:
         """The gradients for the edges, of cotangents of the results that are tracked (or None), by the loop."""
@@ -384,8 +382,7 @@ class _Loop:
         scan = self.scan
         starts = [_view(t) for t in self.starts]
         given = [_view(t) for t in scan.given]
-        rest = iter(starts)
-        carry = rebuild(scan.carry, iter([None if t is None else next(rest) for t in scan.starts]))
+        carry = filled(scan.carry, starts)
         began, first = next_order(), len(self.level.examples)
         last, ys = scan.written_out(carry, given, n=scan.n)
         outs = [t for t in (*leaves(last), *leaves(ys)) if t is not None]

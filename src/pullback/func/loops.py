@@ -22,7 +22,7 @@ from ..autograd.grad_mode import no_grad
 from ..interpreters.traced import loop_in_trace
 from ..ops.make.from_data import as_tensor
 from ..tensor.modes import restoring
-from ..tensor.nested import leaves, rebuild
+from ..tensor.nested import filled, leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor
 from .trees import shown
 
@@ -44,7 +44,7 @@ def scan(
         init: the first carry: Tensors, arrays or numbers, nested in tuples, lists and dicts. Each carry has its
             nesting, shapes and dtypes. A number has the dtype that the first step gives it, which is called once more
             where that is wider than the default.
-        xs: Tensors with a first axis of one length, nested; None if the steps take no input.
+        xs: Tensors with a first axis of one length, nested; None, there or as a whole, is given to each step as it is.
         length: the number of steps; needed only where `xs` is None.
         reverse: go through `xs` from its end. The results stay beside their elements.
         unroll: a hint, as JAX has it. In a compiled function, True writes out all steps instead of a loop of the
@@ -75,7 +75,7 @@ def scan(
         raise ValueError(
             errors.message("scan()", expected="`unroll` to be an int from 0, or a bool", found=repr(unroll))
         )
-    given = [as_tensor(x) for x in leaves(xs)] if xs is not None else []
+    given = [as_tensor(x) for x in leaves(xs) if x is not None]
     n = _steps(given, length)
     carry = _begun(init)
     if not n:
@@ -95,7 +95,7 @@ def _written_out(
     results: list[list[Any]] = []
     model: Any = None
     for k in reversed(range(n)) if reverse else range(n):
-        x = None if xs is None else rebuild(xs, iter([t[k] for t in given]))
+        x = filled(xs, [t[k] for t in given])
         _, carry, y = _step(f, carry, x, k, () if results else init)
         found = [y if y is None or isinstance(y, Tensor) else as_tensor(y) for y in leaves(y)]
         if results and (different := _differs(results[0], found, model, y)):
@@ -311,7 +311,7 @@ def _of_no_step(f: Callable[[Any, Any], Any], carry: Any, xs: Any, given: list[T
     """The carry and the results where there are no steps: of the dtypes and shapes that a step on zeros gives."""
     with no_grad():
         example = rebuild(carry, iter([None if t is None else np.zeros_like(t) for t in leaves(carry)]))
-        x = None if xs is None else rebuild(xs, iter([t.new_zeros(t.shape[1:]) for t in given]))
+        x = filled(xs, [t.new_zeros(t.shape[1:]) for t in given])
         _, following, y = _step(f, example, x, 0, init)
         found = [None if v is None else as_tensor(v) for v in leaves(y)]
         results = rebuild(y, iter([None if t is None else t.new_zeros((0, *t.shape)) for t in found]))

@@ -114,3 +114,13 @@ def _shown(tree: Any) -> str:
         if isinstance(tree, (list, tuple))
         else f"a {type(tree).__name__}"
     )
+
+
+def filled(tree: Any, values: Iterable[Any]) -> Any:
+    """The tree with other values as its leaves; where it has None, that stays.
+
+    >>> filled({"a": 1, "b": [None, (3,)]}, "xy")
+    {'a': 'x', 'b': [None, ('y',)]}
+    """
+    rest = iter(values)
+    return rebuild(tree, iter([None if leaf is None else next(rest) for leaf in leaves(tree)]))

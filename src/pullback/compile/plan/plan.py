@@ -261,7 +261,7 @@ class Plan:
         self._names[value] = name
         self._own.add(value)
         if not kept and self._spare.get(key):
-            self._lines.append(f"{name} = {self._spare[key].pop()}")
+            self._allocate(f"{name} = {self._spare[key].pop()}")
             return name
         large = value.nbytes >= LARGE and not (kept and self._given_away)
         self._allocate(f"{name} = {self._constant(self.place.memory(*key, large))}()")
