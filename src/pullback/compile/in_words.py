@@ -10,7 +10,7 @@ from .backends.loop import Loop, Step
 from .plan.fuse import LoopStage
 from .plan.plan import Plan
 from .signature import Entry
-from .trace.program import Value
+from .trace.program import Rounds, Value
 
 SOURCES: dict[str, Callable[[Loop], str]] = {"c": c_source.own_part, "cuda": lambda loop: cuda_source.own_part(loop)[0]}
 """The source of a loop, by the form that runs it."""
@@ -37,13 +37,31 @@ def explained(name: str, entries: Sequence[Entry], source: bool = False) -> str:
                 lines += _of_plan("backward", plan, source)
         if entry.traced.problem:
             lines.append(f"  backward: operation by operation, for it could not be traced ({entry.traced.problem})")
+        lines += [f"  written out: {loop}" for loop in entry.traced.written_out]
         for op, reason in entry.traced.lowered.opaque.items():
             lines.append(f"  not fused: {op}() is called as it is ({reason or 'its code asks for values'})")
     return "\n".join(lines)
 
 
 def _of_plan(direction: str, plan: Plan, source: bool) -> list[str]:
-    lines = [f"  {direction}:"]
+    return [f"  {direction}:", *_of_stages(plan, source)]
+
+
+def _of_steps(value: Value, plan: Plan, source: bool) -> list[str]:
+    """A loop of steps, with the plan of one step."""
+    rounds: Rounds = value.fn.rounds
+    way = ", from the end" if rounds.reverse else ""
+    how = "one call of C" if getattr(plan, "in_c", False) else "a call for each stage of a step"
+    lines = [f"    {rounds.name}({', '.join(map(str, value.args))}) -> {value}: {rounds.n} steps{way}, {how}; a step:"]
+    parts = (("carries", rounds.carries), ("takes", rounds.xs), ("reads", rounds.closures))
+    lines += [f"      {what} {', '.join(map(_shown, values))}" for what, values in parts if values]
+    lines += [f"  {line}" for line in _of_stages(plan, source)]
+    outs = (("goes on with", rounds.nexts), ("gives", rounds.ys))
+    return lines + [f"      {what} {', '.join(map(str, values))}" for what, values in outs if values]
+
+
+def _of_stages(plan: Plan, source: bool) -> list[str]:
+    lines: list[str] = []
     backends = iter(plan.backends)
     for stage in plan.stages:
         if isinstance(stage, LoopStage):
@@ -53,6 +71,9 @@ def _of_plan(direction: str, plan: Plan, source: bool) -> list[str]:
                 lines += [f"      | {line}" for line in SOURCES[name](stage.loop).splitlines()]
         else:
             value = stage.value
+            if value in plan.rounds:
+                lines += _of_steps(value, plan.rounds[value], source)
+                continue
             what = getattr(value.fn, "__name__", None) or value.fn or value.kind
             lines.append(f"    call {value} = {what}({', '.join(map(str, value.args))}): {_shown(value)}")
     return lines

@@ -136,7 +136,10 @@ class _Scan:
             written = [(t, a) for t, a in plain if t._data.shape != a.shape or t._data.tobytes() != a.tobytes()]
             for t, array in written:
                 t._data[...] = array
-        if problem is not None or written:
+            changed = problem is not None or bool(written)
+            for held in (plain, written, vars(environment), vars(state)):
+                held.clear()  # what the function made, and nothing else holds, is a constant of its program
+        if changed:
             raise NotRolledError("it changes something that outlives a step")
         return self._entered(ran)
 
@@ -201,7 +204,8 @@ class _Scan:
                 cotangents = [next(rest) if is_tracked else None for is_tracked in tracked]
                 own = {edge_of(t)[0] for t in (*ran.carries, *ran.xs) if t is not None and t._requires_grad}
                 gradients = _partial(level, chosen, vectors, ran.began, ran.first, own, recorded=False)
-        own_keys = [None if t is None or not t._requires_grad else edge_of(t)[:2] for t in (*ran.carries, *ran.xs)]
+        inside = [t for t in (*ran.carries, *ran.xs) if t is not None]
+        own_keys = [edge_of(t)[:2] if t._requires_grad else None for t in inside]
         edges = {key: edge for key, (edge, _) in gradients.items() if key not in own_keys}
         program = _Stepped(level, ran, backward, cotangents, own_keys, {k: g for k, (_, g) in gradients.items()}, edges)
         return _Loop(self, ran, program, tracked, edges).result()
@@ -376,20 +380,25 @@ class _Loop:
         """The loop of its derivative."""
         return self.step.backward(self.scan.name, self.scan.n, self.scan.reverse)
 
-    def again(self) -> tuple[list[Tensor], list[Key], int, int]:
-        """The results that are tracked, with the steps written out, of views of the starts and the inputs; the keys of
-        the loop's edges there; and where that began."""
+    def by_operations(self, vectors: Sequence[Any], recorded: bool) -> tuple[list[Any], list[Key], int, int]:
+        """The gradients for the edges, with the steps written out; the keys of what they are taken by; and where the
+        graph of all that began."""
         scan = self.scan
-        starts = [_view(t) for t in self.starts]
-        given = [_view(t) for t in scan.given]
+        with recording(True):
+            starts, given = [_view(t) for t in self.starts], [_view(t) for t in scan.given]
         carry = filled(scan.carry, starts)
         began, first = next_order(), len(self.level.examples)
-        last, ys = scan.written_out(carry, given, n=scan.n)
-        outs = [t for t in (*leaves(last), *leaves(ys)) if t is not None]
-        own = [edge_of(t)[:2] if t._requires_grad else (None, 0) for t in (*starts, *given)]
-        rest_of = [edge[:2] for edge in self.edges[len(own) :] if edge is not None]
-        chosen = [t for t, is_tracked in zip(outs, self.tracked, strict=True) if is_tracked]
-        return chosen, [*own, *rest_of], began, first  # type: ignore[list-item]
+        with recording(True):
+            last, ys = scan.written_out(carry, given, n=scan.n)
+            outs = [t for t in (*leaves(last), *leaves(ys)) if t is not None]
+            own = [edge_of(t)[:2] if t._requires_grad else None for t in (*starts, *given)]
+            keys: list[Any] = [*own, *[edge[:2] for edge in self.edges[len(own) :] if edge is not None]]
+            chosen = [t for t, is_tracked in zip(outs, self.tracked, strict=True) if is_tracked]
+            pairs = [(t, v) for t, v in zip(chosen, vectors, strict=True) if v is not None]
+            ends, given_for = [t for t, _ in pairs], [v for _, v in pairs]
+            found = _partial(self.level, ends, given_for, began, first, set(), recorded=recorded)
+        gradients = [None if edge is None else found.get(k, (None, None))[1] for edge, k in zip(self.edges, keys, strict=True)]
+        return gradients, keys, began, first
 
 
 class LoopNode(Node):
@@ -407,6 +416,8 @@ class LoopNode(Node):
         if loop is FREED:
             raise second_backward(self)
         given = [c if c is None or isinstance(c, Tensor) else wrap(c) for c in (g if self._outputs > 1 else [g])]
+        if any(type(c) is not Tensor and inner(c, loop.level) is None for c in given if c is not None):
+            return loop.by_operations(given, thread.modes.grad_enabled)[0]
         with recording(False):
             found = loop.gradients([None if c is None else _held(loop.level, loop.level.number_of(c)) for c in given])
         if thread.modes.grad_enabled:
@@ -441,10 +452,8 @@ class SecondLoopNode(Node):
         vectors = [v if v is None or isinstance(v, Tensor) else wrap(v) for v in (g if self._outputs > 1 else [g])]
         with recording(True):
             given = [None if t is None else _view(t) for t in self._given]
-            outs, keys, began, first = loop.again()
-            pairs = [(t, v) for t, v in zip(outs, given, strict=True) if v is not None]
-            once = _partial(level, [t for t, _ in pairs], [v for _, v in pairs], began, first, set(), recorded=True)
-            firsts = [once.get(keys[i], (None, None))[1] for i in self._chosen]
+            once, keys, began, first = loop.by_operations(given, True)
+            firsts = [once[i] for i in self._chosen]
             twice = [(t, v) for t, v in zip(firsts, vectors, strict=True) if t is not None and v is not None]
             twice = [(t, v) for t, v in twice if t._requires_grad]
             found: dict[Key, Any] = {}

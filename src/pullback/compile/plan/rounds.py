@@ -43,7 +43,7 @@ class RoundsPlan(Plan):
     """The plan of a loop of steps. in_c: whether it is to be one call of C, if its stages can be."""
 
     def __init__(self, rounds: Rounds, place: OnHost | OnGpu, in_c: bool = False) -> None:
-        self._rounds, self._in_c = rounds, in_c
+        self._rounds, self.in_c = rounds, in_c
         self._before: list[str] = []  # the lines before the loop
         self._elements: dict[str, str] = {}  # what changes from step to step, and where it comes from
         self._targets: dict[Value, str] = {}  # the memory of results that stages write themselves
@@ -68,8 +68,8 @@ class RoundsPlan(Plan):
 
     def _sources(self, loops: list[Loop]) -> Sequence[c.Written | None]:
         """No sources if the steps are one function of C."""
-        self._in_c = self._in_c and self._can_be_c(loops)
-        return [None] * len(loops) if self._in_c else super()._sources(loops)
+        self.in_c = self.in_c and self._can_be_c(loops)
+        return [None] * len(loops) if self.in_c else super()._sources(loops)
 
     def _can_be_c(self, loops: list[Loop]) -> bool:
         """Whether each stage is a loop with a form in C, and each result one of theirs, an input, or a constant."""
@@ -187,7 +187,7 @@ class RoundsPlan(Plan):
         return super()._contiguous(value)
 
     def _loop(self, stage: LoopStage) -> None:
-        if not self._in_c:
+        if not self.in_c:
             super()._loop(stage)
             return
         inputs = [self._contiguous(v) for v in stage.inputs]
@@ -211,7 +211,7 @@ class RoundsPlan(Plan):
             held = memory(out)
             if held in self._direct and self._targets[held] == target:
                 continue
-            name = self._constant_out(out) if _is_constant(out) else self._name(out if not self._in_c else held)
+            name = self._constant_out(out) if _is_constant(out) else self._name(out if not self.in_c else held)
             put(f"copyto({target}, {name})")
             self._copies.append((target, name, out.nbytes))
         for i in range(m):
@@ -229,7 +229,7 @@ class RoundsPlan(Plan):
         rounds, m = self._rounds, len(self._rounds.carries)
         histories = [f"H{k}" for k in range(len(rounds.histories))]
         ys = [f"Y{k}" for k in range(len(rounds.ys))]
-        if self._in_c:
+        if self.in_c:
             lines = self._lines_of_c()
         else:
             names, sources = [*self._elements], [f"rows({s}, {rounds.reverse})" for s in self._elements.values()]
