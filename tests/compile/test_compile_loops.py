@@ -437,7 +437,7 @@ WRITTEN_OUT = {
     _counts: "not the same each time",
     _takes_from_an_iterator: "iterator",
     _writes_to_what_it_closes_over: "WrittenInStepError",
-    _writes_to_a_constant: "outlives a step",
+    _writes_to_a_constant: "not the same each time",
     _fills_a_buffer: "WrittenInStepError",
     _has_a_function: "code of yours",
     _has_a_hook: "code of yours",

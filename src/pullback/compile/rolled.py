@@ -137,8 +137,9 @@ class _Scan:
             for t, array in written:
                 t._data[...] = array
             changed = problem is not None or bool(written)
-            for held in (plain, written, vars(environment), vars(state)):
-                held.clear()  # what the function made, and nothing else holds, is a constant of its program
+            plain.clear()  # what the function made, and nothing else holds, is a constant of its program
+            written.clear()
+            environment.forget()
         if changed:
             raise NotRolledError("it changes something that outlives a step")
         return self._entered(ran)

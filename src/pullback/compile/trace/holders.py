@@ -424,6 +424,11 @@ class Guards:
         self._slow = [holder for holder in self.holders if not text.add_holder(holder, self.before[id(holder)])]
         self._compared = text.made()
 
+    def forget(self) -> None:
+        """Hold nothing any more: the function that compares refers to itself, and would wait for the collector."""
+        self._compared.__globals__.clear()
+        vars(self).clear()
+
     def hold(self) -> bool:
         """Whether everything is still the same."""
         if self._compared() and (
