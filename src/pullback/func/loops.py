@@ -19,7 +19,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.grad_mode import no_grad
-from ..interpreters.traced import loop_in_trace
+from ..interpreters.traced import loop_in_trace, open_trace
 from ..ops.make.from_data import as_tensor
 from ..tensor.modes import restoring
 from ..tensor.nested import filled, leaves, rebuild
@@ -160,7 +160,7 @@ def fori_loop(
         body_fun: takes the number of the step, an int, and the value, and returns the next value, of the same nesting,
             shapes and dtypes. It must not write to it in place.
         init_val: Tensors, arrays or numbers, nested in tuples, lists and dicts.
-        unroll: accepted as JAX has it; it changes nothing.
+        unroll: a hint, as in `scan`.
 
     Raises:
         TypeError: bounds that are no integers; a value of another nesting, shape or dtype.
@@ -180,11 +180,42 @@ def fori_loop(
             raise TypeError(
                 errors.message("fori_loop()", expected=f"{name} as an integer", found=errors.describe(bound))
             ) from None
-    value = _begun(init_val)
-    for i in range(*bounds):
-        numbers = init_val if i == bounds[0] else ()
-        _, value = _next(functools.partial(body_fun, i), (), value, f"fori_loop(): body_fun, in step {i},", numbers)
-    return value
+    value, places = _begun(init_val), range(*bounds)
+    counted = functools.partial(_counted, body_fun, bounds[0])
+    if len(places) > 1 and unroll is not True:
+        given = [as_tensor(np.arange(*bounds))]
+        step = functools.partial(_counting, body_fun, bounds[0])
+        found = loop_in_trace("fori_loop", step, value, 0, given, len(places), False, init_val, counted)
+        if found is not None:
+            return found[0]
+    return counted(value, n=len(places), init=init_val)[0]
+
+
+def _counted(body_fun: Any, lower: int, value: Any, given: Any = (), *, n: int, init: Any = ()) -> tuple[Any, None]:
+    """The last value of `n` steps, each of which is recorded; and no results."""
+    for i in range(lower, lower + n):
+        _, value = _step_of_number(body_fun, i, value, i, init if i == lower else ())
+    return value, None
+
+
+def _step_of_number(body_fun: Any, i: Any, value: Any, number: int, init: Any) -> tuple[Any, Any]:
+    return _next(functools.partial(body_fun, i), (), value, f"fori_loop(): body_fun, in step {number},", init)
+
+
+def _counting(body_fun: Any, lower: int, value: Any, i: Tensor, k: int, init: Any = ()) -> tuple[Any, Any, Any]:
+    """A step for a number that a trace does not know, if it is the same operations as for a number of Python's."""
+    level = open_trace()
+    assert level is not None
+    first = len(level.entries)
+    _, known = _step_of_number(body_fun, lower, value, lower, init)
+    second = len(level.entries)
+    taken, following = _step_of_number(body_fun, i, value, lower, init)
+    one, other = level.entries[first:second], level.entries[second:]
+    kinds = [[[level.examples[n].dtype for n in e.results] for e in entries] for entries in (one, other)]
+    names = [[e.op and e.op.name for e in entries] for entries in (one, other)]
+    if names[0] != names[1] or kinds[0] != kinds[1] or _differs([*leaves(known)], [*leaves(following)], known, following):
+        raise TypeError("body_fun computes with the number of the step as Python does")
+    return taken, following, None
 
 
 def _begun(init: Any) -> Any:
