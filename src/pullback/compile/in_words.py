@@ -52,7 +52,8 @@ def _of_steps(value: Value, plan: Plan, source: bool) -> list[str]:
     rounds: Rounds = value.fn.rounds
     way = ", from the end" if rounds.reverse else ""
     how = "one call of C" if getattr(plan, "in_c", False) else "a call for each stage of a step"
-    lines = [f"    {rounds.name}({', '.join(map(str, value.args))}) -> {value}: {rounds.n} steps{way}, {how}; a step:"]
+    count = f"{rounds.n} steps{way}" if rounds.n >= 0 else f"steps while {rounds.carries[-1]}"
+    lines = [f"    {rounds.name}({', '.join(map(str, value.args))}) -> {value}: {count}, {how}; a step:"]
     parts = (("carries", rounds.carries), ("takes", rounds.xs), ("reads", rounds.closures))
     lines += [f"      {what} {', '.join(map(_shown, values))}" for what, values in parts if values]
     lines += [f"  {line}" for line in _of_stages(plan, source)]

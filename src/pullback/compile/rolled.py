@@ -65,7 +65,7 @@ def rolled(
     except Exception as error:  # if it is the user's, the steps that are written out raise it again
         reason = f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
     level.refusal, level.layouts, level.whole = before
-    level.written_out.append(f"{name}() of {n} steps: {reason}")
+    level.written_out.append(f"{name}() of {n} steps: {reason}" if n > 0 else f"{name}(): {reason}")
     return None
 
 
@@ -208,6 +208,8 @@ class _Scan:
         inside = [t for t in (*ran.carries, *ran.xs) if t is not None]
         own_keys = [edge_of(t)[:2] if t._requires_grad else None for t in inside]
         edges = {key: edge for key, (edge, _) in gradients.items() if key not in own_keys}
+        if self.n < 0:  # it has no derivative
+            backward, cotangents, gradients = [], [None] * len(outs), {}
         program = _Stepped(level, ran, backward, cotangents, own_keys, {k: g for k, (_, g) in gradients.items()}, edges)
         return _Loop(self, ran, program, tracked, edges).result()
 
@@ -416,6 +418,12 @@ class LoopNode(Node):
         loop = self._loop
         if loop is FREED:
             raise second_backward(self)
+        if loop.scan.n < 0:
+            raise ValueError(
+                "Reverse-mode differentiation does not work for while_loop() in a compiled function, where a value of "
+                "the function ends it.\n  What to do: use scan(), or fori_loop() with a number of steps; or take the "
+                "gradient of the compiled function, which then runs as it is written."
+            )
         given = [c if c is None or isinstance(c, Tensor) else wrap(c) for c in (g if self._outputs > 1 else [g])]
         if any(type(c) is not Tensor and inner(c, loop.level) is None for c in given if c is not None):
             return loop.by_operations(given, thread.modes.grad_enabled)[0]

@@ -138,6 +138,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     value, steps = _begun(init_val), 0
     while True:
         wanted = cond_fun(value)
+        if not steps and isinstance(wanted, Lifted) and (found := _of_values(cond_fun, body_fun, value, wanted, init_val)):
+            return found[0]
         going, varies = _decided(wanted)
         if not going:
             return value
@@ -147,6 +149,22 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
             pairs = zip(leaves(following), leaves(value), strict=True)
             following = rebuild(value, iter([None if a is None else np.where(wanted, a, b) for a, b in pairs]))
         value, steps = following, steps + 1
+
+
+def _of_values(cond_fun: Any, body_fun: Any, value: Any, wanted: Tensor, init: Any) -> Any:
+    """A loop that a traced value ends, as one of the program: a pair of the last value and a tensor; or None."""
+    _refuse_condition(wanted)
+
+    def step(carry: Any, x: Any, k: int, init: Any = ()) -> tuple[Any, Any, None]:
+        held, going = carry
+        taken, following = _next(body_fun, (), held, "while_loop(): body_fun", init and init[0])
+        more = cond_fun(following)
+        _refuse_condition(more)
+        return (taken, going), (following, as_tensor(more)), None
+
+    given = functools.partial(lambda work, *args: work(*args), step)
+    found = loop_in_trace("while_loop", given, (value, wanted), None, [], -1, False, (init, wanted), None)
+    return None if found is None else found[0]
 
 
 @restoring("fori_loop")
@@ -352,19 +370,26 @@ def _of_no_step(f: Callable[[Any, Any], Any], carry: Any, xs: Any, given: list[T
 
 def _decided(wanted: Any) -> tuple[bool, bool]:
     """Whether to go on, for any element of a batch, and whether that differs among them."""
-    if isinstance(wanted, (bool, np.bool_)):
+    _refuse_condition(wanted)
+    if not isinstance(wanted, Tensor):
         return bool(wanted), False
+    varies = False
+    while isinstance(wanted, Lifted) and (held := wanted._data.inside) is not None:
+        batched = wanted._data.has_axis
+        varies, wanted = varies or batched, held.any(0) if batched else held
+    return bool(wanted), varies
+
+
+def _refuse_condition(wanted: Any) -> None:
+    """Raise if a condition is no bool without axes."""
+    if isinstance(wanted, (bool, np.bool_)):
+        return
     if not isinstance(wanted, Tensor) or wanted._data.ndim or wanted._data.dtype.kind != "b":
         raise TypeError(
             errors.message(
                 "while_loop(): cond_fun must return a boolean scalar", expected="a bool", found=errors.describe(wanted)
             )
         )
-    varies = False
-    while isinstance(wanted, Lifted) and (held := wanted._data.inside) is not None:
-        batched = wanted._data.has_axis
-        varies, wanted = varies or batched, held.any(0) if batched else held
-    return bool(wanted), varies
 
 
 errors.doors(globals(), "scan while_loop fori_loop")

@@ -73,7 +73,7 @@ class RoundsPlan(Plan):
 
     def _can_be_c(self, loops: list[Loop]) -> bool:
         """Whether each stage is a loop with a form in C, and each result one of theirs, an input, or a constant."""
-        supported = all(c.supports(loop) is None and 0 not in loop.shape for loop in loops)
+        supported = self._rounds.n >= 0 and all(c.supports(loop) is None and 0 not in loop.shape for loop in loops)
         alone = len(loops) == len(self.stages) and bool(loops)
         made = {o for s in self.stages if isinstance(s, LoopStage) for o in s.outputs} | {*self.inputs}
         return supported and alone and all(memory(v) in made or _is_constant(v) for v in self.outs)
@@ -234,6 +234,7 @@ class RoundsPlan(Plan):
         else:
             names, sources = [*self._elements], [f"rows({s}, {rounds.reverse})" for s in self._elements.values()]
             loop = f"for {', '.join(names)}, in zip({', '.join(sources)}):" if names else f"for _ in range({rounds.n}):"
+            loop = f"while c{m - 1}:" if rounds.n < 0 else loop
             lines = [*self._before, loop, *[f"    {line}" for line in self._lines or ["pass"]]]
         last = [f"copied(c{i})" for i in range(m)]
         outs = [*last, *ys, *histories]

@@ -184,7 +184,8 @@ class Rounds:
     """A loop of a program: `n` times the same step, a program of its own.
 
     carries, xs, closures: the arguments of the step's program: what a step gives to the next (`nexts`), one element of
-    each input, and what all steps read. ys: what is kept of each step. histories: the numbers of the carries that are
+    each input, and what all steps read. n: -1 if the loop goes on for as long as its last carry, a bool, is true. ys:
+    what is kept of each step. histories: the numbers of the carries that are
     kept of each step as well. reverse: whether the steps go from the end of the inputs.
 
     It takes the first carries, the inputs and the closures; it gives the last carries, then each of `ys` with the steps
@@ -237,7 +238,9 @@ class Rounds:
         of_steps, of_histories = outs[m : m + len(self.ys)], outs[m + len(self.ys) :]
         carries, found = list(arrays[:m]), list(arrays[:m])
         known = dict(zip(self.closures, arrays[k:], strict=True))
-        for step in range(self.n):
+        for step in range(_SHOWN if self.n < 0 else self.n):
+            if self.n < 0 and not carries[-1]:
+                break
             place = self.n - 1 - step if self.reverse else step
             if step < _SHOWN:
                 given = [*zip(self.carries, carries, strict=True)]
