@@ -455,3 +455,372 @@ def test_what_is_written_out(function: Callable[..., Any], backend: str) -> None
     assert all(WRITTEN_OUT[function] in reason for reason in entry.traced.written_out)
     assert len(entry.traced.written_out) == (WRITTEN_OUT[function] != "")
     assert all(reason in compiled.explain() for reason in entry.traced.written_out)
+
+
+# Other loops ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_fori_loop(backend: str) -> None:
+    def function(start: Any, inputs: Any) -> Any:
+        weight = inputs.sum(0)
+        last = func.fori_loop(2, 9, lambda i, v: {"a": pullback.sin(v["a"] * i + weight), "b": v["b"] + v["a"]}, start)
+        return last["a"], last["b"]
+
+    _, start, inputs = tensors()
+    by = [start, inputs]
+    compiled = check(lambda s, x: function({"a": s, "b": s * 2}, x), (start, inputs), by, backend, 1e-10)
+    assert is_rolled(compiled)
+
+
+def _divides(start: Any, inputs: Any) -> Any:
+    return func.fori_loop(0, 5, lambda i, v: v * (i / 3) + 1, start)
+
+
+def _subscripts(start: Any, inputs: Any) -> Any:
+    return func.fori_loop(0, 5, lambda i, v: v + inputs[i], start)
+
+
+def _chooses(start: Any, inputs: Any) -> Any:
+    return func.fori_loop(0, 5, lambda i, v: v * 2 if i == 3 else v + inputs[0], start)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("function", [_divides, _subscripts, _chooses])
+def test_a_number_that_python_computes_with_is_written_out(function: Callable[..., Any], backend: str) -> None:
+    _, start, inputs = tensors()
+    compiled = check(function, (start, inputs), [start, inputs], backend, 1e-12)
+    (entry,) = _entries(compiled)
+    assert len(entry.traced.written_out) == 1
+    assert not entry.forward.rounds
+
+
+def _root(a: Any) -> Any:
+    return func.while_loop(lambda x: (abs(x * x - a) > 1e-5).any(), lambda x: (x + a / x) / 2, a)
+
+
+def _first_above(a: Any) -> Any:
+    last = func.while_loop(
+        lambda c: (c["sum"] < 10) & (c["n"] < 30), lambda c: {"sum": c["sum"] + a[0].abs(), "n": c["n"] + 1}, {"sum": 0.0, "n": 0}
+    )
+    return last["sum"], last["n"]
+
+
+def _no_step(a: Any) -> Any:
+    return func.while_loop(lambda x: x.sum() < -100, lambda x: x * 2, a)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("function", [_root, _no_step])
+def test_while_loop(function: Callable[..., Any], backend: str) -> None:
+    compiled = pullback.compile(function, backend=backend)
+    for values in ([0.5, 2.0, 7.0], [1.0, 1.0, 1.0], [1e-3, 1e3, 4.0]):
+        a, b = (pullback.tensor(values, dtype=F64, requires_grad=True) for _ in range(2))
+        expected, found = function(a), compiled(b)
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-14)
+        (g,), (h,) = (pullback.autograd.grad((o * o).sum(), [t]) for o, t in ((expected, a), (found, b)))
+        np.testing.assert_allclose(h.numpy(), g.numpy(), rtol=1e-12)
+    (entry,) = _entries(compiled)
+    assert is_rolled(compiled)
+    assert "Reverse-mode differentiation does not work" in entry.traced.problem
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_while_loop_of_a_nest(backend: str) -> None:
+    compiled = pullback.compile(_first_above, backend=backend)
+    for x in (0.7, 3.0, 100.0):
+        a = pullback.tensor([x], dtype=F64)
+        for one, other in zip(flat(_first_above(a)), flat(compiled(a)), strict=True):
+            assert (one.dtype, one.item()) == (other.dtype, pytest.approx(other.item()))
+
+
+def test_the_gradient_of_while_loop_within_a_compiled_function_is_refused() -> None:
+    compiled = pullback.compile(lambda a: func.grad(lambda v: _root(v).sum())(a))
+    with pytest.raises(RuntimeError, match=r"Reverse-mode differentiation does not work for while_loop\(\)"):
+        compiled(pullback.ones(3))
+
+
+def test_a_condition_that_is_no_bool_is_refused() -> None:
+    for cond in (lambda x: x.sum(), lambda x: x > 0):
+        with pytest.raises(TypeError, match="cond_fun must return a boolean scalar"):
+            pullback.compile(lambda a, cond=cond: func.while_loop(cond, lambda x: x / 2, a))(pullback.ones(3))
+
+
+# Sizes ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_few_steps(n: int, backend: str) -> None:
+    _, start, _ = tensors()
+    inputs = pullback.tensor(RNG.normal(size=(n, 3)), requires_grad=True)
+
+    def function(start: Any, inputs: Any) -> Any:
+        last, ys = func.scan(lambda h, x: (pullback.sin(h * x), (h, None, {"k": x.sum()})), start, inputs)
+        return last, ys[0], ys[2]["k"]
+
+    check(function, (start, inputs), [start, inputs], backend, 1e-12)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_elements(backend: str) -> None:
+    start, inputs = pullback.zeros(0, 3, requires_grad=True), pullback.zeros(4, 0, 3, requires_grad=True)
+    function = lambda s, x: func.scan(lambda h, y: (pullback.tanh(h * y), h.sum()), s, x)  # noqa: E731
+    check(function, (start, inputs), [start, inputs], backend, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64, pullback.float16, pullback.bfloat16, pullback.complex64])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_dtypes(dtype: Any, backend: str) -> None:
+    start, inputs = (pullback.tensor(a, dtype=dtype, requires_grad=True) for a in (START, INPUTS))
+    tol = {F64: 1e-12, F32: 1e-5, pullback.complex64: 1e-5}.get(dtype, 2e-2)
+    compiled = pullback.compile(lambda s, x: func.scan(lambda h, y: (h * y + h, h * 2), s, x)[0], backend=backend)
+    expected, found = func.scan(lambda h, y: (h * y + h, h * 2), start, inputs)[0], compiled(start, inputs)
+    assert expected.dtype == found.dtype
+    pairs = [[out, *pullback.autograd.grad((out * out).sum().abs(), [start, inputs])] for out in (expected, found)]
+    for a, b in zip(*pairs, strict=True):
+        assert a.dtype == b.dtype
+        a, b = (t.detach().to(pullback.complex128 if dtype.is_complex else F64).numpy() for t in (a, b))
+        np.testing.assert_allclose(b, a, rtol=tol, atol=tol)
+
+
+def _sizes(compiled: Any) -> list[int]:
+    """The count of values of a program, and of the lines of its plans and of those of its loops."""
+    (entry,) = _entries(compiled)
+    found = [len(entry.traced.lowered.program.values)]
+    for plan in (entry.forward, *entry.backward_plans()):
+        found.append(plan.source.count("\n"))
+        for inner in plan.rounds.values():
+            rounds = inner._rounds
+            found += [inner.source.count("\n"), len(inner.stages), len({*rounds.nexts, *rounds.ys})]
+    return found
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_program_of_many_steps_is_that_of_a_few(backend: str) -> None:
+    sizes = []
+    for n in (2, 20, 2000):
+        compiled = pullback.compile(network, backend=backend)
+        weight, start, _ = tensors()
+        inputs = pullback.tensor(0.1 * RNG.normal(size=(n, 3)), requires_grad=True)
+        out = compiled(weight, start, inputs)
+        pullback.autograd.grad(out, [weight, start, inputs])
+        sizes.append(_sizes(compiled))
+    assert sizes[0] == sizes[1] == sizes[2]
+
+
+def test_steps_of_loops_alone_are_one_call_of_c() -> None:
+    if not c.available():
+        pytest.skip("no C compiler")
+    compiled = pullback.compile(lambda s, x: func.scan(lambda h, y: (pullback.sin(h + y), h * y), s, x), backend="c")
+    _, start, inputs = tensors()
+    last, ys = compiled(start, inputs)
+    pullback.autograd.grad(last.sum() + (ys * ys).sum(), [start, inputs])
+    text = compiled.explain()
+    assert text.count("5 steps, one call of C; a step:") == 1
+    assert text.count("5 steps, from the end, one call of C; a step:") == 1
+    (entry,) = _entries(compiled)
+    assert ["for " in plan.source for plan in entry.forward.rounds.values()] == [False]
+
+
+def test_memory_is_used_again() -> None:
+    """A step of loops and products takes no memory: that of all steps is taken before the first."""
+    compiled = pullback.compile(network, backend="numpy")
+    pullback.autograd.grad(compiled(*(args := tensors())), args)
+    (entry,) = _entries(compiled)
+    plans = [p for plan in (entry.forward, *entry.backward_plans()) for p in plan.rounds.values()]
+    assert len(plans) == 2
+    for plan in plans:
+        before, _, body = plan.source.partition("    for ")
+        assert "()\n" in before
+        assert body
+        assert "()\n" not in body
+
+
+# Bad input ------------------------------------------------------------------------------------------------------------
+
+REFUSED: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
+    "a carry of another shape": (
+        lambda s, x: func.scan(lambda h, y: (h[:2], y), s, x), TypeError, "must return a carry of equal types"
+    ),
+    "a carry of another dtype": (
+        lambda s, x: func.scan(lambda h, y: (h.to(F32), y), s, x), TypeError, "must return a carry of equal types"
+    ),
+    "a carry of another nesting": (
+        lambda s, x: func.scan(lambda h, y: ((h, h), y), s, x), TypeError, "must return a carry of equal types"
+    ),
+    "no pair": (lambda s, x: func.scan(lambda h, y: h, s, x), TypeError, "scan body output must be a pair"),
+    "a write to the carry": (
+        lambda s, x: func.scan(lambda h, y: (h.add_(y), y), s, x), RuntimeError, "wrote to an argument in place"
+    ),
+    "a write to an element": (
+        lambda s, x: func.scan(lambda h, y: (h + y.mul_(2), y), s, x), RuntimeError, "wrote to an argument in place"
+    ),
+    "lengths that differ": (
+        lambda s, x: func.scan(lambda h, y: (h, y), s, (x, x[:2])), ValueError, "different leading axis sizes: 2, 5"
+    ),
+    "another length": (lambda s, x: func.scan(lambda h, y: (h, y), s, x, length=3), ValueError, "disagrees with"),
+    "no length": (lambda s, x: func.scan(lambda h, y: (h, y), s), ValueError, "no values to scan over"),
+    "no axis": (lambda s, x: func.scan(lambda h, y: (h, y), s, x[0, 0]), ValueError, "no leading axis to scan over"),
+    "a bad hint": (lambda s, x: func.scan(lambda h, y: (h, y), s, x, unroll=-1), ValueError, "`unroll` to be an int"),
+    "a bound that is no integer": (
+        lambda s, x: func.fori_loop(0, 2.5, lambda i, h: h, s), TypeError, "upper as an integer"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_as_without_compile(case: str, requires_grad: bool) -> None:
+    function, kind, words = REFUSED[case]
+    if "write" in case and requires_grad:
+        words = "wrote to an argument in place|leaf Variable"
+    with pytest.raises(kind, match=words):
+        function(*tensors(requires_grad)[1:])
+    _, start, inputs = tensors(requires_grad)
+    compiled = pullback.compile(function)
+    with pytest.raises(RuntimeError if kind is RuntimeError else (kind, RuntimeError), match=words):
+        compiled(start, inputs)
+    assert (start.detach().numpy() == START).all()
+    assert (inputs.detach().numpy() == INPUTS).all()
+
+
+def test_a_value_that_python_reads_is_refused_with_its_line() -> None:
+    compiled = pullback.compile(lambda s, x: func.scan(lambda h, y: (h if h.sum() > 0 else y, h), s, x))
+    with pytest.raises(RuntimeError, match="the value of a tensor is used by Python"):
+        compiled(*tensors()[1:])
+
+
+def test_after_an_exception_in_a_step_all_is_as_before() -> None:
+    fails = [True]
+
+    def step(h: Any, x: Any) -> Any:
+        if fails[0]:
+            raise KeyError("not now")
+        return h * x, h
+
+    compiled = pullback.compile(lambda s, x: func.scan(step, s, x))
+    _, start, inputs = tensors()
+    with pytest.raises(KeyError, match="not now"):
+        compiled(start, inputs)
+    fails[0] = False
+    for a, b in zip(compiled(start, inputs), func.scan(step, start, inputs), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy())
+
+
+class _Interrupts:
+    """A product that is interrupted when it is asked for the third time."""
+
+    def __init__(self) -> None:
+        self.left = 3
+
+    def __call__(self, *args: Any) -> Any:
+        self.left -= 1
+        if not self.left:
+            raise KeyboardInterrupt
+        return np.matmul(*args)
+
+
+def test_an_interrupt_between_two_steps() -> None:
+    def function(weight: Any, start: Any, inputs: Any) -> Any:
+        return func.scan(lambda h, x: (pullback.tanh(weight @ h + x), h), start, inputs)
+
+    compiled = pullback.compile(function)
+    args = tensors()
+    expected = [t.detach().numpy().copy() for t in compiled(*args)]
+    (entry,) = _entries(compiled)
+    (plan,) = entry.forward.rounds.values()
+    name = next(k for k, v in plan._space.items() if v is np.matmul)
+    plan._space[name] = _Interrupts()
+    with pytest.raises(KeyboardInterrupt):
+        compiled(*args)
+    plan._space[name] = np.matmul
+    for a, b in zip(expected, compiled(*args), strict=True):
+        assert (a == b.detach().numpy()).all()
+
+
+def test_an_interrupt_ends_steps_in_c() -> None:
+    """Many steps are several calls of C, so that Python hears of an interrupt."""
+    if not c.available():
+        pytest.skip("no C compiler")
+    from pullback.compile.backends import c_rounds
+
+    asked: list[int] = []
+
+    def counted(*args: Any) -> Any:
+        run = made(*args)
+
+        def call(arrays: Any, outputs: Any) -> None:
+            asked.append(int(arrays[0][1] - arrays[0][0]))
+            run(arrays, outputs)
+
+        return call
+
+    made = c_rounds.new_function
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(c_rounds, "new_function", counted)
+        patch.setattr(c_rounds, "_PATIENCE", 2.0)
+        compiled = pullback.compile(lambda s, x: func.scan(lambda h, y: (pullback.sin(h + y), h * y), s, x), backend="c")
+        _, start, _ = tensors(False)
+        inputs = pullback.tensor(RNG.normal(size=(300, 3)))
+        found = compiled(start, inputs)
+    assert len(asked) > 1
+    assert sum(asked) == 300
+    for a, b in zip(func.scan(lambda h, y: (pullback.sin(h + y), h * y), start, inputs), found, strict=True):
+        np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_a_compiler_that_fails_for_the_loop() -> None:
+    """The steps run as NumPy's functions, and one warning says so."""
+    if not c.available():
+        pytest.skip("no C compiler")
+    from pullback.compile.backends import cache
+    from pullback.compile.plan import plan
+
+    def fails(*args: Any) -> Any:
+        raise cache.CompilerError("no space left")
+
+    function = lambda s, x: func.scan(lambda h, y: (pullback.sin(h + y), h * y), s, x)  # noqa: E731
+    _, start, inputs = tensors()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "load", fails)
+        patch.setattr(cache, "load_all", lambda sources: [*sources])
+        patch.setattr(plan, "_told", set())
+        with pytest.warns(UserWarning, match="no space left") as told:
+            check(function, (start, inputs), [start, inputs], None, 1e-10)
+        assert len(told) == 1
+        with pytest.raises(cache.CompilerError, match="no space left"):
+            pullback.compile(function, backend="c")(start, inputs)
+
+
+def test_a_write_to_a_result_does_not_reach_what_backward_reads() -> None:
+    compiled = pullback.compile(lambda s, x: func.scan(lambda h, y: ((t := pullback.tanh(h + y)), t), s, x)[1])
+    _, start, inputs = tensors()
+    expected = pullback.autograd.grad(compiled(start, inputs).sum(), [start, inputs])
+    out = compiled(start, inputs)
+    total = out.sum()
+    with pullback.no_grad():
+        out.mul_(0)
+    try:
+        found = pullback.autograd.grad(total, [start, inputs])
+    except RuntimeError as error:  # as in eager mode, where a result is also saved
+        assert "modified by an inplace operation" in str(error)
+    else:
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(b.numpy(), a.numpy())
+
+
+def test_results_have_memory_of_their_own() -> None:
+    def function(s: Any, x: Any) -> Any:
+        return func.scan(lambda c, y: ((c[0], c[0] * 1, c[2] + y), (c[2], c[2], y)), (s, s, s), x)
+
+    compiled = pullback.compile(function)
+    first = flat(compiled(*tensors(False)[1:]))
+    kept = [t.numpy().copy() for t in first]
+    second = flat(compiled(*tensors(False)[1:]))
+    for i, a in enumerate([*first, *second]):
+        for b in [*first, *second][i + 1 :]:
+            assert not np.shares_memory(a.numpy(), b.numpy())
+    for t in second:
+        t.zero_()
+    assert all((a == t.numpy()).all() for a, t in zip(kept, first, strict=True))

@@ -138,8 +138,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     value, steps = _begun(init_val), 0
     while True:
         wanted = cond_fun(value)
-        if not steps and isinstance(wanted, Lifted) and (found := _of_values(cond_fun, body_fun, value, wanted, init_val)):
-            return found[0]
+        if isinstance(wanted, Lifted):
+            start = () if steps else (init_val, wanted)
+            if (found := _of_values(cond_fun, body_fun, value, wanted, start)) is not None:
+                return found[0]
         going, varies = _decided(wanted)
         if not going:
             return value
@@ -152,7 +154,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
 
 
 def _of_values(cond_fun: Any, body_fun: Any, value: Any, wanted: Tensor, init: Any) -> Any:
-    """A loop that a traced value ends, as one of the program: a pair of the last value and a tensor; or None."""
+    """A loop that a traced value ends, as one of the program: a pair of the last value and a tensor; or None.
+
+    init: what the value was made from, and the condition; nothing after the first step.
+    """
     _refuse_condition(wanted)
 
     def step(carry: Any, x: Any, k: int, init: Any = ()) -> tuple[Any, Any, None]:
@@ -163,7 +168,7 @@ def _of_values(cond_fun: Any, body_fun: Any, value: Any, wanted: Tensor, init: A
         return (taken, going), (following, as_tensor(more)), None
 
     given = functools.partial(lambda work, *args: work(*args), step)
-    found = loop_in_trace("while_loop", given, (value, wanted), None, [], -1, False, (init, wanted), None)
+    found = loop_in_trace("while_loop", given, (value, wanted), None, [], -1, False, init, None)
     return None if found is None else found[0]
 
 
