@@ -243,7 +243,9 @@ class _Stepped:
         made = {n for entry in entries for n in entry.results} | {*inside, *cots}
         named = [*(n for entry in entries for n in _numbers((entry.args, entry.kwargs))), *outs, *found.values()]
         self.outside = [n for n in dict.fromkeys(named) if n not in made]
-        part: Any = _Part([*inside, *[n for n in cots if n is not None], *self.outside], level.examples, entries, level.on_gpu)
+        part: Any = _Part(
+            [*inside, *[n for n in cots if n is not None], *self.outside], level.examples, entries, level.on_gpu
+        )
         lowered = Lowered(part, (), None, {}, ())
         values, self.program, self.opaque = lowered.values, lowered.program, lowered.opaque
         self.carries, self.xs = [values[n] for n in inside[:m]], [values[n] for n in inside[m:]]
@@ -258,7 +260,9 @@ class _Stepped:
         wanted = [g for g in (*self.own, *self.sums) if g is not None]
         arguments = [*self.carries, *self.xs, *self.closures]
         cotangents = [c for c in self.cotangents if c is not None]
-        saved = Saving(schedule([*self.nexts, *self.ys], arguments), arguments, cotangents, wanted).saved if wanted else {}
+        saved = (
+            Saving(schedule([*self.nexts, *self.ys], arguments), arguments, cotangents, wanted).saved if wanted else {}
+        )
         self.saved = [v for v in saved if v not in arguments]
         self.histories = [i for i, v in enumerate(self.carries) if v in saved]
         kept = [self.nexts[i] for i in self.histories] + self.ys
@@ -295,7 +299,7 @@ class _Stepped:
                 carries.append(program.input(g.shape, g.dtype))
                 nexts.append(program.map("add", (carries[-1], g), g.dtype))
         elements = [i for i in range(len(self.xs)) if self.own[m + i] is not None]
-        ys = [self.own[m + i] for i in elements]
+        ys: list[Any] = [self.own[m + i] for i in elements]
         each: list[Any] = [*self.cotangents[m:], *self.xs, *self.saved, *[self.carries[i] for i in self.histories]]
         each = [v for v in dict.fromkeys(each) if v is not None]
         outs: list[Any] = [*nexts, *ys]
@@ -321,9 +325,7 @@ class Backward(NamedTuple):
 class _Loop:
     """A loop that is part of a trace, and its derivative."""
 
-    def __init__(
-        self, scan: _Scan, ran: _Ran, step: _Stepped, tracked: Sequence[bool], edges: dict[Key, Edge]
-    ) -> None:
+    def __init__(self, scan: _Scan, ran: _Ran, step: _Stepped, tracked: Sequence[bool], edges: dict[Key, Edge]) -> None:
         self.scan, self.step, self.model, self.tracked = scan, step, ran.model, list(tracked)
         self.level, self.nexts, self.ys = scan.level, ran.nexts, ran.ys
         self.starts = [t for t in scan.starts if t is not None]
@@ -400,7 +402,9 @@ class _Loop:
             pairs = [(t, v) for t, v in zip(chosen, vectors, strict=True) if v is not None]
             ends, given_for = [t for t, _ in pairs], [v for _, v in pairs]
             found = _partial(self.level, ends, given_for, began, first, set(), recorded=recorded)
-        gradients = [None if edge is None else found.get(k, (None, None))[1] for edge, k in zip(self.edges, keys, strict=True)]
+        gradients = [
+            None if edge is None else found.get(k, (None, None))[1] for edge, k in zip(self.edges, keys, strict=True)
+        ]
         return gradients, keys, began, first
 
 
@@ -441,6 +445,10 @@ class SecondLoopNode(Node):
 
     __slots__ = ("_chosen", "_given", "_loop", "_outputs")
 
+    _loop: Any
+    _given: list[Any]
+    _chosen: list[int]
+
     @classmethod
     def after(cls, loop: _Loop, given: list[Any], found: list[Any]) -> None:
         """Make a node; the gradients become its outputs."""
@@ -470,7 +478,7 @@ class SecondLoopNode(Node):
                 targets, directions = [t for t, _ in twice], [v for _, v in twice]
                 found = _partial(level, targets, directions, began, first, set(), recorded=recorded)
         own = [edge_of(t)[:2] if t is not None and t._requires_grad else None for t in given]
-        results = [None if k is None else found.get(k, (None, None))[1] for k in (*keys, *own)]  # type: ignore[arg-type]
+        results = [None if k is None else found.get(k, (None, None))[1] for k in (*keys, *own)]
         results = [None if edge is None else t for edge, t in zip(self._edges, results, strict=True)]
         return results if taped else [None if t is None else t._data for t in results]
 
@@ -511,15 +519,17 @@ def _cut(nodes: Iterable[Node], level: Trace, began: int, first: int, own: set[A
     stack, seen = list(nodes), set(nodes)
     while stack:
         node = stack.pop()
-        if isinstance(node, FunctionNode) or node._hooks is not None:
+        leaf_hooks = any(leaf.hooks or leaf.post_hooks for leaf in own)
+        if isinstance(node, FunctionNode) or node._hooks is not None or leaf_hooks:
             raise NotRolledError("code of yours runs in its backward: a Function's, or a hook")
         edges: list[Any] = []
         for edge in node._edges:
             target: Any = edge and edge[0]
             if isinstance(target, _Cut):  # of an earlier pass through the same graph
                 (below,) = target._edges
-                assert edge is not None and below is not None
-                edge, target = (*below[:2], *edge[2:]), below[0]  # type: ignore[assignment]
+                assert edge is not None
+                assert below is not None
+                edge, target = (*below[:2], *edge[2:]), below[0]
             if target is None or (not target._edges and target not in own and _is_made_in(level, target, first)):
                 edges.append(edge)
             elif target._edges and target._order < began:
@@ -604,7 +614,9 @@ def _alike(level: Trace, one: _Ran, other: _Ran) -> bool:
             return type(a) is type(b) and [*a] == [*b] and equal([*a.values()], [*b.values()])
         if isinstance(a, (np.ndarray, np.generic)):
             return type(a) is type(b) and arrays(a, b)
-        return a is b or (type(a) is type(b) and (repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b)))
+        return a is b or (
+            type(a) is type(b) and (repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b))
+        )
 
     def arrays(a: Any, b: Any) -> bool:
         return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())

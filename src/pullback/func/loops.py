@@ -236,7 +236,11 @@ def _counting(body_fun: Any, lower: int, value: Any, i: Tensor, k: int, init: An
     one, other = level.entries[first:second], level.entries[second:]
     kinds = [[[level.examples[n].dtype for n in e.results] for e in entries] for entries in (one, other)]
     names = [[e.op and e.op.name for e in entries] for entries in (one, other)]
-    if names[0] != names[1] or kinds[0] != kinds[1] or _differs([*leaves(known)], [*leaves(following)], known, following):
+    if (
+        names[0] != names[1]
+        or kinds[0] != kinds[1]
+        or _differs([*leaves(known)], [*leaves(following)], known, following)
+    ):
         raise TypeError("body_fun computes with the number of the step as Python does")
     return taken, following, None
 

@@ -116,7 +116,7 @@ def microseconds(loop: Loop) -> float:
 
 
 def header(threads: int, work: float, whole: float) -> list[int]:
-    """The first numbers of a function: see `c_source.py`. work: of the largest loop; whole: of a call, in microseconds."""
+    """The first numbers of a function: see `c_source.py`. work, whole: the time of its largest loop, and of a call."""
     return [id(np.ndarray), threads if work >= _THREADED else 1, whole >= _SHARED]
 
 

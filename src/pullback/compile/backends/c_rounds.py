@@ -25,9 +25,9 @@ _PATIENCE = 50_000.0
 class Operand(NamedTuple):
     """Where the memory of an operand lies in a step.
 
-    array: the name of an array. row: the bytes of a row, 0 if it is the array itself; first: the row of the first place.
-    other: the array for every second step. initial: the array for the first step, if that is another; lag: how many
-    steps before it was written.
+    array: the name of an array. row: the bytes of a row, 0 if it is the array itself; first: the row of the first
+    place. other: the array for every second step. initial: the array for the first step, if that is another; lag: how
+    many steps before it was written.
     """
 
     array: str
@@ -88,7 +88,9 @@ class Steps:
             "return status;\n}",
         ]
         calls = f"    status = steps(numbers + {HEADER}, data, threads);"
-        text = whole_source(loops, [*functions, "#include <string.h>", "\n".join(lines)], len(self.arrays) + 1, 0, calls)
+        text = whole_source(
+            loops, [*functions, "#include <string.h>", "\n".join(lines)], len(self.arrays) + 1, 0, calls
+        )
         return text, self.numbers
 
     def _number(self, values: Sequence[int]) -> int:

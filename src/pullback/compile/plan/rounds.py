@@ -81,7 +81,8 @@ class RoundsPlan(Plan):
     def _prepare(self) -> None:
         """Take the memory of all results."""
         rounds = self._rounds
-        m, made = len(rounds.carries), set()
+        m = len(rounds.carries)
+        made: set[Value] = set()
         self._space |= {"rows": rows, "copyto": np.copyto}
         for stage in self.stages:
             if isinstance(stage, LoopStage):
@@ -269,5 +270,3 @@ def _value_of(value: Value) -> Any:
     while value.kind in ("broadcast", "reshaped"):
         value = value.args[0]
     return np.asarray(value.params)
-
-
