@@ -27,6 +27,7 @@ from ..table.levels import inner
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import filled, leaves, rebuild
 from ..tensor.tensor import Edge, Tensor, wrap
+from .backends.steps import function
 from .plan.fuse import schedule
 from .plan.saving import Saving
 from .trace.closure import Environment
@@ -294,32 +295,58 @@ class _Stepped:
             carries.append(program.input(c.shape, c.dtype) if known is None else known)
             found = self.own[i]
             nexts.append(program.const(0, c.dtype, c.shape) if found is None else found)
-        for g in self.sums:
-            if g is not None:
-                carries.append(program.input(g.shape, g.dtype))
-                nexts.append(program.map("add", (carries[-1], g), g.dtype))
         elements = [i for i in range(len(self.xs)) if self.own[m + i] is not None]
         ys: list[Any] = [self.own[m + i] for i in elements]
         each: list[Any] = [*self.cotangents[m:], *self.xs, *self.saved, *[self.carries[i] for i in self.histories]]
         each = [v for v in dict.fromkeys(each) if v is not None]
+        products: dict[int, tuple[Value, Value]] = {}
+        for k, g in enumerate(self.sums):
+            if g is None:
+                continue
+            factors = _factors(g, each)
+            if factors is None:
+                carries.append(program.input(g.shape, g.dtype))
+                nexts.append(program.map("add", (carries[-1], g), g.dtype))
+            else:
+                products[k] = factors
+                ys += [v for v in factors if v not in each and v not in ys]
+        available = each
         outs: list[Any] = [*nexts, *ys]
         held = {*carries, *each, *self.closures}
         reads = {*reachable(outs, held)} & held
         each, closures = [v for v in each if v in reads], [i for i, v in enumerate(self.closures) if v in reads]
         taken = carries, each, [self.closures[i] for i in closures]
         rounds = Rounds(f"{name}, backward", n, not reverse, taken, nexts, ys)
-        return Backward(rounds, tracked, elements, each, closures)
+        return Backward(rounds, tracked, elements, each, closures, products, available)
+
+
+def _factors(g: Value, each: Sequence[Value]) -> tuple[Value, Value] | None:
+    """The factors of a product whose sum over all steps is one product of all rows, ``left.T @ right``; None if it is
+    none, or if the rows of all steps, where they are not kept anyway, would take much more memory than the sum."""
+    if g.kind != "call" or not function(g.fn).product or g.params[1] or len(g.args) != 2:
+        return None
+    turned, right = g.args
+    order = function(turned.fn).order if turned.kind == "call" else None
+    if len(turned.shape) != 2 or len(right.shape) != 2 or order is None:
+        return None
+    (_, *how), named = turned.params
+    left = turned.args[0]
+    small = all(v in each or v.size <= 4 * g.size for v in (left, right))
+    return (left, right) if small and order(2, *how, **named) == [1, 0] else None
 
 
 class Backward(NamedTuple):
     """The loop of a derivative: the numbers of the carries and of the inputs that have a gradient, what it reads of
-    each step, and the numbers of the closures that it reads."""
+    each step, and the numbers of the closures that it reads. products: the factors of the sums that are products of
+    all rows, by their numbers; `available`: what is known of each step without this loop."""
 
     rounds: Rounds
     carries: list[int]
     elements: list[int]
     each: list[Value]
     closures: list[int]
+    products: dict[int, tuple[Value, Value]]
+    available: list[Value]
 
 
 class _Loop:
@@ -356,29 +383,38 @@ class _Loop:
         level, step, m = self.level, self.step, len(self.starts)
         rest = iter(given)
         vectors = [next(rest) if is_tracked else None for is_tracked in self.tracked]
-        rounds, carries, elements, each, closures = self.backward
+        rounds, carries, elements, each, closures, products, available = self.backward
         like = self.found[0] if self.found else self.outside[0]
         firsts = [vectors[i] for i in carries] + [None] * (len(rounds.carries) - len(carries))
         args = [_zeros(like, v.shape, v.dtype) if t is None else t for v, t in zip(rounds.carries, firsts, strict=True)]
-        for value in each:
-            if value in step.cotangents:
-                i = step.cotangents.index(value)
-                shape = (self.scan.n, *value.shape)
-                args.append(_zeros(like, shape, value.dtype) if vectors[i] is None else vectors[i])
-            elif value in step.xs:
-                args.append(self.inputs[step.xs.index(value)])
-            else:
-                i, part = step.place_of(value, self.scan.reverse)
-                args.append(self.found[i] if part == slice(None) else self.found[i][part])
+        args += [self._of_each(value, vectors, like) for value in each]
         args += [self.outside[i] for i in closures]
-        found = iter(_recorded(level, rounds, args))
+        results = _recorded(level, rounds, args)
+        found = iter(results)
         own: list[Any] = [None] * (m + len(self.inputs))
         for i in carries:
             own[i] = next(found)
-        sums = [None if g is None else next(found) for g in step.sums]
+        sums = [None if g is None or k in products else next(found) for k, g in enumerate(step.sums)]
         for i in elements:
             own[m + i] = next(found)
+        of_steps = dict(zip(rounds.ys, results[len(rounds.carries) :], strict=True))
+        for k, factors in products.items():
+            parts = [self._of_each(v, vectors, like) if v in available else of_steps[v] for v in factors]
+            left, right = (t.reshape(-1, t.shape[-1]) for t in parts)
+            sums[k] = left.t() @ right
         return [None if edge is None else g for edge, g in zip(self.edges, [*own, *sums], strict=True)]
+
+    def _of_each(self, value: Value, vectors: Sequence[Any], like: Tensor) -> Tensor:
+        """A value of each step that is known when the derivative begins."""
+        step = self.step
+        if value in step.cotangents:
+            i = step.cotangents.index(value)
+            shape = (self.scan.n, *value.shape)
+            return _zeros(like, shape, value.dtype) if vectors[i] is None else vectors[i]
+        if value in step.xs:
+            return self.inputs[step.xs.index(value)]
+        i, part = step.place_of(value, self.scan.reverse)
+        return self.found[i] if part == slice(None) else self.found[i][part]
 
     @functools.cached_property
     def backward(self) -> Backward:
