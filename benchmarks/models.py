@@ -144,6 +144,13 @@ def _mlp_row(size: int) -> Row:
 # -- gradients of models in basic operations ---------------------------------------------------------------------------
 
 
+def _scan(step: Any, carry: Any, xs: Any) -> Any:
+    """A loop of Python's, for a library that has no such function."""
+    for x in xs:
+        carry, _ = step(carry, x)
+    return carry, None
+
+
 class Basics:
     """The operations by one name; the differences between the libraries are here."""
 
@@ -156,6 +163,7 @@ class Basics:
         self.transposed = home.transpose if jax else lambda x, axes: x.permute(axes)
         self.mean = lambda x: x.mean(-1, keepdims=True)
         self.total = lambda x: x.sum(-1, keepdims=True)
+        self.scan = lib.lax.scan if jax else getattr(getattr(lib, "func", None), "scan", _scan)
         self.largest = (lambda x: x.max(-1, keepdims=True)) if jax else (lambda x: x.amax(-1, keepdim=True))
 
 
@@ -165,6 +173,19 @@ def _rnn(b: Basics, p: Sequence[Any], x: Any) -> Any:
     for step in range(200):
         h = b.tanh(x[step] @ w + h @ u + bias)
         total = total + h  # a gradient for each step: the last one's alone would fade to subnormal numbers
+    return (total * total).mean()
+
+
+def _rnn_by_scan(b: Basics, p: Sequence[Any], x: Any) -> Any:
+    w, u, bias = p
+
+    def step(carry: Any, element: Any) -> Any:
+        h, total = carry
+        h = b.tanh(element @ w + h @ u + bias)
+        return (h, total + h), None
+
+    start = x[0] * 0
+    (_, total), _ = b.scan(step, (start, start), x)
     return (total * total).mean()
 
 
@@ -276,6 +297,7 @@ ROWS = [
     _mlp_row(64),
     _mlp_row(512),
     _model_row("rnn", "tanh RNN of 200 steps, batch 32, hidden 128", _rnn, _RNN, 1.2),
+    _model_row("scan", "the same RNN by scan() (a loop of Python's for PyTorch)", _rnn_by_scan, _RNN, 1.0),
     _model_row(
         "transformer", "transformer block, d 128, 4 heads, sequence 64, batch 8", _transformer, _TRANSFORMER, 1.2
     ),
