@@ -23,6 +23,7 @@ MAKERS = {
     "autograd/node.py:__init__",
     "table/calls.py:call",
     "utils/time_steps.py:_cut",
+    "compile/steps_alone.py:_cut",
 }
 
 

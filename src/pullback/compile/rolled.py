@@ -11,18 +11,15 @@ returns None, and the steps are written out one after the other. A derivative of
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autograd.api import grad
-from ..autograd.context import FunctionNode
-from ..autograd.node import FREED, AccumulateGrad, Node, begin, edge_of, next_order
-from ..autograd.roots import GradientEdge
+from ..autograd.node import FREED, Node, begin, edge_of, next_order
 from ..autograd.saved import second_backward
 from ..interpreters.functions import recording
-from ..interpreters.traced import Entry, Ref, Trace, Traced
+from ..interpreters.traced import Entry, Trace, Traced
 from ..table.levels import inner
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import filled, leaves, rebuild
@@ -30,19 +27,13 @@ from ..tensor.tensor import Edge, Tensor, wrap
 from .backends.steps import function
 from .plan.fuse import schedule
 from .plan.saving import Saving
+from .steps_alone import Key, NotRolledError, Ran, alike, apart, numbers, partial, stand_in
 from .trace.closure import Environment
 from .trace.consumed import is_iterator
 from .trace.lower import Lowered
 from .trace.mutations import State
 from .trace.program import Rounds, Value, reachable
 from .trace.whole_calls import LoopOp, WholeOp
-
-Key = tuple[Node, int]
-"""An output of a node."""
-
-
-class NotRolledError(Exception):
-    """Why the steps of a loop are written out, in words."""
 
 
 def rolled(
@@ -68,23 +59,6 @@ def rolled(
     level.refusal, level.layouts, level.whole = before
     level.written_out.append(f"{name}() of {n} steps: {reason}" if n > 0 else f"{name}(): {reason}")
     return None
-
-
-class _Ran(NamedTuple):
-    """A step that has run: its entries, the numbers of its arguments and of what it gives, and these as tensors.
-
-    began: the place, in the order of nodes, where it began; first: its first number.
-    """
-
-    entries: list[Entry]
-    carries: list[Tensor | None]
-    xs: list[Tensor]
-    taken: list[Any]
-    nexts: list[Any]
-    ys: list[Any]
-    model: Any
-    began: int
-    first: int
 
 
 class _Part(NamedTuple):
@@ -140,14 +114,15 @@ class _Scan:
             changed = problem is not None or bool(written)
             plain.clear()  # what the function made, and nothing else holds, is a constant of its program
             written.clear()
-            environment.forget()
+            environment.guards.forget()
+            vars(environment).clear()
         if changed:
             raise NotRolledError("it changes something that outlives a step")
         return self._entered(ran)
 
-    def _settled(self, step: Any, init: Any) -> _Ran:
+    def _settled(self, step: Any, init: Any) -> Ran:
         """The step as it runs from the second time on, when its carry has the dtype, and requires grad, as it will."""
-        before: _Ran | None = None
+        before: Ran | None = None
         while True:
             ran = self._run(step, init)
             init, moved = (), False
@@ -160,24 +135,24 @@ class _Scan:
                 before = None
             elif before is None:
                 before = ran
-            elif _alike(self.level, before, ran):
+            elif alike(self.level, before, ran):
                 return ran
             else:
                 raise NotRolledError("its steps are not the same each time")
 
-    def _run(self, step: Any, init: Any) -> _Ran:
+    def _run(self, step: Any, init: Any) -> Ran:
         """Run the step on stand-ins."""
         level = self.level
         starts = [None if t is None else level.number_of(t) for t in self.starts]
         place = (self.n - 1 if self.reverse else 0, ...)
-        with level.apart() as entries:
+        with apart(level) as entries:
             began, first = next_order(), len(level.examples)
             carries = [
-                None if n is None else level.stand_in(n, ..., tracked)
+                None if n is None else stand_in(level, n, ..., tracked)
                 for n, tracked in zip(starts, self.tracked, strict=True)
             ]
             xs = [
-                level.stand_in(n, place, self.records and t._requires_grad)
+                stand_in(level, n, place, self.records and t._requires_grad)
                 for n, t in zip(self.numbers, self.given, strict=True)
             ]
             x = filled(self.nest, xs)
@@ -185,11 +160,11 @@ class _Scan:
             ys = [v if v is None else _as_tensor(level, v) for v in leaves(y)]
         if any(isinstance(entry.op, WholeOp) for entry in entries):
             raise NotRolledError("it calls a function that works with values")
-        return _Ran(entries, carries, xs, [*leaves(taken)], [*leaves(following)], ys, y, began, first)
+        return Ran(entries, carries, xs, [*leaves(taken)], [*leaves(following)], ys, y, began, first)
 
     # Its derivative ---------------------------------------------------------------------------------------------------
 
-    def _entered(self, ran: _Ran) -> Any:
+    def _entered(self, ran: Ran) -> Any:
         """What the loop gives, once it is part of the trace."""
         level = self.level
         outs = [t for t in (*ran.nexts, *ran.ys) if t is not None]
@@ -198,14 +173,14 @@ class _Scan:
             raise NotRolledError("a result requires grad, and is of a dtype that NumPy lacks")
         cotangents: list[Any] = [None] * len(outs)
         gradients: dict[Key, Any] = {}
-        with level.apart() as backward:
+        with apart(level) as backward:
             if any(tracked):
                 chosen = [t for t, is_tracked in zip(outs, tracked, strict=True) if is_tracked]
-                vectors = [level.stand_in(level.number_of(t)) for t in chosen]
+                vectors = [stand_in(level, level.number_of(t)) for t in chosen]
                 rest = iter(vectors)
                 cotangents = [next(rest) if is_tracked else None for is_tracked in tracked]
                 own = {edge_of(t)[0] for t in (*ran.carries, *ran.xs) if t is not None and t._requires_grad}
-                gradients = _partial(level, chosen, vectors, ran.began, ran.first, own, recorded=False)
+                gradients = partial(level, chosen, vectors, ran.began, ran.first, own, recorded=False)
         inside = [t for t in (*ran.carries, *ran.xs) if t is not None]
         own_keys = [edge_of(t)[:2] if t._requires_grad else None for t in inside]
         edges = {key: edge for key, (edge, _) in gradients.items() if key not in own_keys}
@@ -225,7 +200,7 @@ class _Stepped:
     def __init__(
         self,
         level: Trace,
-        ran: _Ran,
+        ran: Ran,
         backward: list[Entry],
         cotangents: Sequence[Any],
         own_keys: Sequence[Any],
@@ -242,7 +217,7 @@ class _Stepped:
         found = {key: number(g) for key, g in gradients.items() if g is not None}
         entries = [*ran.entries, *backward]
         made = {n for entry in entries for n in entry.results} | {*inside, *cots}
-        named = [*(n for entry in entries for n in _numbers((entry.args, entry.kwargs))), *outs, *found.values()]
+        named = [*(n for entry in entries for n in numbers((entry.args, entry.kwargs))), *outs, *found.values()]
         self.outside = [n for n in dict.fromkeys(named) if n not in made]
         part: Any = _Part(
             [*inside, *[n for n in cots if n is not None], *self.outside], level.examples, entries, level.on_gpu
@@ -352,7 +327,7 @@ class Backward(NamedTuple):
 class _Loop:
     """A loop that is part of a trace, and its derivative."""
 
-    def __init__(self, scan: _Scan, ran: _Ran, step: _Stepped, tracked: Sequence[bool], edges: dict[Key, Edge]) -> None:
+    def __init__(self, scan: _Scan, ran: Ran, step: _Stepped, tracked: Sequence[bool], edges: dict[Key, Edge]) -> None:
         self.scan, self.step, self.model, self.tracked = scan, step, ran.model, list(tracked)
         self.level, self.nexts, self.ys = scan.level, ran.nexts, ran.ys
         self.starts = [t for t in scan.starts if t is not None]
@@ -437,7 +412,7 @@ class _Loop:
             chosen = [t for t, is_tracked in zip(outs, self.tracked, strict=True) if is_tracked]
             pairs = [(t, v) for t, v in zip(chosen, vectors, strict=True) if v is not None]
             ends, given_for = [t for t, _ in pairs], [v for _, v in pairs]
-            found = _partial(self.level, ends, given_for, began, first, set(), recorded=recorded)
+            found = partial(self.level, ends, given_for, began, first, set(), recorded=recorded)
         gradients = [
             None if edge is None else found.get(k, (None, None))[1] for edge, k in zip(self.edges, keys, strict=True)
         ]
@@ -512,83 +487,11 @@ class SecondLoopNode(Node):
             found: dict[Key, Any] = {}
             if twice:
                 targets, directions = [t for t, _ in twice], [v for _, v in twice]
-                found = _partial(level, targets, directions, began, first, set(), recorded=recorded)
+                found = partial(level, targets, directions, began, first, set(), recorded=recorded)
         own = [edge_of(t)[:2] if t is not None and t._requires_grad else None for t in given]
         results = [None if k is None else found.get(k, (None, None))[1] for k in (*keys, *own)]
         results = [None if edge is None else t for edge, t in zip(self._edges, results, strict=True)]
         return results if taped else [None if t is None else t._data for t in results]
-
-
-class _Cut(Node):
-    """What an edge of a step leads to instead of a node from before: a place where its gradient is found."""
-
-    __slots__ = ()
-
-    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
-        return [g]
-
-
-def _partial(
-    level: Trace,
-    outs: Sequence[Tensor],
-    vectors: Sequence[Any],
-    began: int,
-    first: int,
-    own: set[Any],
-    recorded: bool,
-) -> dict[Key, tuple[Edge, Any]]:
-    """The gradients by all that a graph leads to and was made before it began, each as if the others were constants;
-    by the key of each, with the edge to it. own: leaves among these that were made since."""
-    with recording(True):
-        outs = [t.clone() for t in outs]  # a result may itself be from before
-    places = _cut([edge_of(t)[0] for t in outs], level, began, first, own)
-    if not places:
-        return {}
-    ends = [GradientEdge(place, 0) for place, _ in places.values()]
-    found = grad(outs, ends, vectors, create_graph=recorded, allow_unused=True)  # type: ignore[arg-type]
-    return {key: (edge, g) for (key, (_, edge)), g in zip(places.items(), found, strict=True)}
-
-
-def _cut(nodes: Iterable[Node], level: Trace, began: int, first: int, own: set[Any]) -> dict[Key, tuple[_Cut, Edge]]:
-    """Cut off the graph of some nodes from what was made before it began."""
-    places: dict[Key, tuple[_Cut, Edge]] = {}
-    stack, seen = list(nodes), set(nodes)
-    while stack:
-        node = stack.pop()
-        leaf_hooks = any(leaf.hooks or leaf.post_hooks for leaf in own)
-        if isinstance(node, FunctionNode) or node._hooks is not None or leaf_hooks:
-            raise NotRolledError("code of yours runs in its backward: a Function's, or a hook")
-        edges: list[Any] = []
-        for edge in node._edges:
-            target: Any = edge and edge[0]
-            if isinstance(target, _Cut):  # of an earlier pass through the same graph
-                (below,) = target._edges
-                assert edge is not None
-                assert below is not None
-                edge, target = (*below[:2], *edge[2:]), below[0]
-            if target is None or (not target._edges and target not in own and _is_made_in(level, target, first)):
-                edges.append(edge)
-            elif target._edges and target._order < began:
-                edges.append(edge)
-                if target not in seen:
-                    seen.add(target)
-                    stack.append(target)
-            else:
-                assert edge is not None
-                key = target, edge[1]
-                if key not in places:
-                    made = begin(_Cut(), [edge])
-                    made._order = began + len(places) / 2**20  # type: ignore[assignment] # older than all of the graph
-                    places[key] = made, edge
-                edges.append((places[key][0], 0, *edge[2:]))
-        node._edges = tuple(edges)
-    return places
-
-
-def _is_made_in(level: Trace, leaf: AccumulateGrad, first: int) -> bool:
-    """Whether a leaf was made by the step."""
-    held = getattr(leaf, "_data", None)
-    return isinstance(held, Traced) and held.level is level and held.number >= first and held.number not in level.met
 
 
 def _recorded(level: Trace, rounds: Rounds, args: Sequence[Tensor]) -> list[Tensor]:
@@ -618,61 +521,3 @@ def _used(outs: Sequence[Value], among: Sequence[Value]) -> list[int]:
     """The numbers of the values that outs need."""
     needed = {*reachable(outs)}
     return [i for i, v in enumerate(among) if v in needed]
-
-
-def _numbers(tree: Any) -> Iterator[int]:
-    if isinstance(tree, Ref):
-        yield tree.number
-    elif isinstance(tree, dict):
-        yield from _numbers(tuple(tree.values()))
-    elif isinstance(tree, (tuple, list)):
-        for part in tree:
-            yield from _numbers(part)
-
-
-def _alike(level: Trace, one: _Ran, other: _Ran) -> bool:
-    """Whether a step did the same when it ran twice."""
-    same: dict[int, int] = {}
-
-    def pair(a: Any, b: Any) -> bool:
-        if isinstance(a, Tensor) and isinstance(b, Tensor):
-            return equal(Ref(level.number_of(a)), Ref(level.number_of(b)))
-        return a is None and b is None
-
-    def equal(a: Any, b: Any) -> bool:
-        if isinstance(a, Ref):
-            if not isinstance(b, Ref):
-                return False
-            return same.get(a.number, a.number) == b.number or constants(a.number, b.number)
-        if isinstance(a, (tuple, list)):
-            return type(a) is type(b) and len(a) == len(b) and all(map(equal, a, b))
-        if isinstance(a, dict):
-            return type(a) is type(b) and [*a] == [*b] and equal([*a.values()], [*b.values()])
-        if isinstance(a, (np.ndarray, np.generic)):
-            return type(a) is type(b) and arrays(a, b)
-        return a is b or (
-            type(a) is type(b) and (repr(a) == repr(b) if isinstance(a, (float, complex)) else bool(a == b))
-        )
-
-    def arrays(a: Any, b: Any) -> bool:
-        return bool(a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes())
-
-    def constants(a: int, b: int) -> bool:
-        return a in level.met and b in level.met and arrays(level.examples[a], level.examples[b])
-
-    def ops(a: Any, b: Any) -> bool:
-        if isinstance(a, LoopOp):
-            return isinstance(b, LoopOp) and a.run == b.run
-        return a is b or (a is not None and b is not None and a.name == b.name and a.forward is b.forward)
-
-    for a, b in zip((*one.carries, *one.xs), (*other.carries, *other.xs), strict=True):
-        if a is not None and b is not None:
-            same[level.number_of(a)] = level.number_of(b)
-    if len(one.entries) != len(other.entries):
-        return False
-    for first, second in zip(one.entries, other.entries, strict=True):
-        if not (ops(first.op, second.op) and equal(first.args, second.args) and equal(first.kwargs, second.kwargs)):
-            return False
-        same.update(zip(first.results, second.results, strict=True))
-    outs = [*one.nexts, *one.ys], [*other.nexts, *other.ys]
-    return len(outs[0]) == len(outs[1]) and all(map(pair, *outs))

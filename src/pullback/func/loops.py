@@ -91,7 +91,7 @@ def scan(
 def _written_out(
     f: Callable[[Any, Any], Any], carry: Any, given: list[Tensor], *, xs: Any, n: int, reverse: bool, init: Any = ()
 ) -> tuple[Any, Any]:
-    """The last carry and the results of `n` steps, each of which is recorded."""
+    """The last carry and the results of `n` steps; each step is recorded."""
     results: list[list[Any]] = []
     model: Any = None
     for k in reversed(range(n)) if reverse else range(n):
@@ -215,7 +215,7 @@ def fori_loop(
 
 
 def _counted(body_fun: Any, lower: int, value: Any, given: Any = (), *, n: int, init: Any = ()) -> tuple[Any, None]:
-    """The last value of `n` steps, each of which is recorded; and no results."""
+    """The last value of `n` steps; each step is recorded. There are no results."""
     for i in range(lower, lower + n):
         _, value = _step_of_number(body_fun, i, value, i, init if i == lower else ())
     return value, None

@@ -10,10 +10,9 @@ Operations that read values cannot be recorded; they are refused with the line o
 from __future__ import annotations
 
 import collections
-import contextlib
 import sys
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -275,7 +274,7 @@ class Trace(Level):
         lies on the host."""
         if (own := gpu_of(example)) is not None:
             gpu, example = own, copied(example)
-        made = self._new(example, gpu)
+        made = self.new(example, gpu)
         self.inputs.append(made.number)
         t = wrap(made)
         if known is not None:
@@ -283,27 +282,10 @@ class Trace(Level):
             t._requires_grad = known.requires_grad
         return t
 
-    def stand_in(self, number: int, index: Any = ..., requires_grad: bool = False) -> Tensor:
-        """A new value, like a value or a part of it, that is an argument of the step of a loop."""
-        t = wrap(self._new(copied(self.examples[number][index]), self.gpus[number]))
-        t._requires_grad = requires_grad
-        return t
-
-    @contextlib.contextmanager
-    def apart(self) -> Iterator[list[Entry]]:
-        """A context in which operations are noted in a list of their own, and what was there before is not written
-        to."""
-        before = self.entries, self.step_began
-        self.entries, self.step_began = [], len(self.examples)
-        try:
-            yield self.entries
-        finally:
-            self.entries, self.step_began = before
-
     def register(self, t: Tensor) -> None:
         t.__class__ = self._kind
 
-    def _new(self, example: Any, gpu: int | None = None) -> Traced:
+    def new(self, example: Any, gpu: int | None = None) -> Traced:
         if is_payload(example):
             raise of_another_kind(example)
         self.examples.append(np.asarray(example))
@@ -345,7 +327,7 @@ class Trace(Level):
                 f"function (shape {list(t._data.shape)}), so that it would be the same in every call",
                 "pass that tensor as an argument",
             )
-        made = self._new(self._copied(t._data), gpu_of(t._data))
+        made = self.new(self._copied(t._data), gpu_of(t._data))
         self.met.append(made.number)
         self.sources[made.number] = t._data
         self._latest[id(t._data)] = made.number
@@ -398,7 +380,7 @@ class Trace(Level):
             other, _ = self.captured.pop(number)
             self._known.pop(id(other), None)
         for tensor in made:
-            data = self._new(np.array(to_host(tensor._data)), gpu_of(tensor._data))
+            data = self.new(np.array(to_host(tensor._data)), gpu_of(tensor._data))
             self.entries.append(Entry(None, (data.example,), {}, (data.number,)))
             view = tensor._view
             if view is not None and view.op is not None:
@@ -501,7 +483,7 @@ class Trace(Level):
         outs: Sequence[Tensor] = [out] if isinstance(out, Tensor) else out
         if op.view and not self.layouts:
             self.layouts = _merges(written[0][0] if args else None, outs, self.examples)
-        made: list[Any] = [self._new(o._data, gpu) for o in outs]
+        made: list[Any] = [self.new(o._data, gpu) for o in outs]
         self.entries.append(Entry(op, *written, tuple(m.number for m in made)))
         if isinstance(out, Tensor):
             return made[0]

@@ -151,11 +151,6 @@ class Environment:
         found = (sys.modules.get(name) for name in self._to_come)
         return [module for module in found if isinstance(module, types.ModuleType)]
 
-    def forget(self) -> None:
-        """Hold nothing any more."""
-        self.guards.forget()
-        vars(self).clear()
-
     def note_caches(self) -> None:
         """Guard the caches of functions, once the function has run: what they keep can be cleared, and made anew."""
         if self.guards.caches:
