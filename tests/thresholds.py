@@ -38,7 +38,7 @@ LOWERED = {
     "tensor.arrays._SMALL": 1,
     "optim.sweep.BLOCK": 64,
     "optim.sweep.JOINED": 16,
-    "compile.plan.plan.LARGE": 1,
+    "compile.plan.plan._LARGE": 1,
     "compile.backends.blocks.BLOCK": 4,
     "compile.backends.blocks.SMALL": 0,
     "compile.backends.blocks._PARALLEL": 8,

@@ -27,8 +27,12 @@ from .on_gpu import OnGpu
 from .saving import is_view
 
 Array = np.ndarray[Any, Any]
-LARGE = 1 << 18
-"""Bytes from which memory of an earlier run is worth looking for."""
+_LARGE = 1 << 18
+
+
+def is_large(count: int) -> bool:
+    """Whether memory of an earlier run is worth looking for, for that many bytes."""
+    return count >= _LARGE
 
 
 class TraceChangedError(RuntimeError):
@@ -264,7 +268,7 @@ class Plan:
         if not kept and self._spare.get(key):
             self._allocate(f"{name} = {self._spare[key].pop()}")
             return name
-        large = value.nbytes >= LARGE and not (kept and self._given_away)
+        large = is_large(value.nbytes) and not (kept and self._given_away)
         self._allocate(f"{name} = {self._constant(self.place.memory(*key, large))}()")
         return name
 

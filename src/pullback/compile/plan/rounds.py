@@ -18,7 +18,7 @@ from ..backends.steps import function
 from ..trace.program import Rounds, Value
 from .fuse import CallStage, LoopStage, memory, schedule
 from .on_gpu import OnGpu
-from .plan import LARGE, OnHost, Plan, tell
+from .plan import OnHost, Plan, is_large, tell
 
 
 def rounds_plan(rounds: Rounds, place: OnHost | OnGpu) -> Plan:
@@ -133,7 +133,7 @@ class RoundsPlan(Plan):
         held = memory(out)
         direct = held in made and held not in self._targets
         shape = (n, *out.shape)
-        large = n * out.nbytes >= LARGE
+        large = is_large(n * out.nbytes)
         self._before.append(f"{name} = {self._constant(self.place.memory(shape, out.dtype, large))}()")
         row, source = f"c{name}", name
         if direct and held.shape != out.shape:
