@@ -472,7 +472,7 @@ ELSEWHERE = {
     ("traced.py", "_place_of"): "device/test_cuda_compile.py: a copy to another device",
     ("tracing.py", "_refuse_places"): "device/test_cuda_compile.py: two devices side by side",
     ("whole_calls.py", "_checked"): "device/test_cuda_compile.py: a Function that gives results of the host",
-    ("traced.py", "_new"): "test_payload.py: a tensor of another kind that the function makes",
+    ("traced.py", "new"): "test_payload.py: a tensor of another kind that the function makes",
 }
 
 

@@ -281,7 +281,7 @@ class _Stepped:
             factors = _factors(g, each)
             if factors is None:
                 carries.append(program.input(g.shape, g.dtype))
-                nexts.append(program.map("add", (carries[-1], g), g.dtype))
+                nexts.append(program.map(np.add.__name__, (carries[-1], g), g.dtype))
             else:
                 products[k] = factors
                 ys += [v for v in factors if v not in each and v not in ys]

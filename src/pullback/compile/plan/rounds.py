@@ -83,7 +83,7 @@ class RoundsPlan(Plan):
         rounds = self._rounds
         m = len(rounds.carries)
         made: set[Value] = set()
-        self._space |= {"rows": rows, "copyto": np.copyto}
+        self._space |= {known.__name__: known for known in (rows, np.copyto)}
         for stage in self.stages:
             if isinstance(stage, LoopStage):
                 made.update(stage.outputs)
