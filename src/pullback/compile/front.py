@@ -87,11 +87,11 @@ def compile(
             )
         )
     _check_mode(mode, options)
-    how: dict[str, Any] = {"backend": backend, "fallback": fallback, "static": static, "mode": mode, "disable": disable}
-    if fn is None:
-        return functools.partial(compile, **how)
-    if isinstance(fn, (staticmethod, classmethod)):
-        return type(fn)(compile(fn.__func__, **how))
+    if fn is None or isinstance(fn, (staticmethod, classmethod)):
+        again = functools.partial(
+            compile, backend=backend, fallback=fallback, static=static, mode=mode, disable=disable
+        )
+        return again if fn is None else type(fn)(again(fn.__func__))
     if not callable(fn):
         raise TypeError(errors.message("compile()", expected="a function", found=errors.describe(fn)))
     if disable or backend in _EAGER:
