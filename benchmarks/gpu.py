@@ -3,9 +3,9 @@
 Swish of 1e7 and 1e8 float32 numbers, forward and backward: as a custom Function beside PyTorch's custom Function, and
 compiled beside PyTorch's `silu`, with the share of the memory's bandwidth; and a training step of the MLP
 784-256-256-10, batch 512, eager, compiled, and compiled with CUDA graphs, ``mode="reduce-overhead"``: there beside
-both of PyTorch's modes, and the ratio is to `torch.compile`. Values are compared before anything is timed. The sides take turns; a
-time is the median of the rounds, between two events on the GPU. What a side cannot do is said, and its row has no
-ratio.
+both of PyTorch's modes, and the ratio is to `torch.compile`. Values are compared before anything is timed. The sides
+take turns; a time is the median of the rounds, between two events on the GPU. What a side cannot do is said, and its
+row has no ratio.
 
 Status 2 where CuPy or a GPU is missing, 1 if a side fails or differs.
 """

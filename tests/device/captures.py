@@ -121,8 +121,11 @@ def using_allocator(allocator: Any = None) -> Iterator[None]:
 
 def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array whose memory another is a view of."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
+    while array.base is not None:
+        base = array.base if isinstance(array.base, np.ndarray) else getattr(array.base, "base", None)  # of as_strided
+        if not isinstance(base, np.ndarray):
+            break
+        array = base
     return array
 
 

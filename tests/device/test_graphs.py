@@ -233,6 +233,11 @@ def test_uses_out_of_turn() -> None:
     g.reset()
     with pytest.raises(RuntimeError, match="without a preceding successful capture"):
         g.replay()
+    x = there(1.0)
+    with cuda.graph(g):
+        y = x * 2
+    g.replay()
+    np.testing.assert_array_equal(values(y), [2.0])
 
 
 def test_modes_in_which_no_memory_is_given() -> None:

@@ -205,7 +205,7 @@ def of_device(name: str, error: Exception, given: Iterable[Any]) -> Exception | 
     cupy = sys.modules.get("cupy")
     if cupy is not None and isinstance(error, cupy.cuda.memory.OutOfMemoryError):
         return _out_of_memory(name, error, cupy, values)
-    if cupy is not None and isinstance(error, RuntimeError) and "captur" in str(error):
+    if cupy is not None and isinstance(error, RuntimeError) and _is_of_capture(error):
         return _not_captured(name, error)
     if cupy is not None and isinstance(error, (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)):
         return _failed(name, error)
@@ -243,6 +243,10 @@ def _out_of_memory(name: str, error: Exception, cupy: Any, values: list[Any]) ->
             break
     do = "use smaller batches, pullback.utils.checkpoint, or no_grad() where no gradient is wanted"
     return errors.final(errors.OutOfMemoryError(f"{text}\n  What to do: {do}."))
+
+
+def _is_of_capture(error: Exception) -> bool:
+    return "captur" in str(error) and not vars(error).get("final")
 
 
 def _not_captured(name: str, error: Exception) -> Exception:
