@@ -77,7 +77,7 @@ LINES_PER_ROOM = {
     "interpreters": 3050,
     "func": 2530,
     "diagnose": 2335,
-    "compile": 6445,
+    "compile": 6465,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,

@@ -358,10 +358,8 @@ def need_memory(n: int) -> None:
 
 def eye_beside(like: Any, n: int, m: int | None = None, dtype: Any = None) -> Any:
     """``np.eye``, by default in the dtype of `like`; of its kind where it is a payload that is no array."""
-    dtype = like.dtype if dtype is None else dtype
-    if is_foreign(kind := _kind(like)):
-        return np.eye(n, m, dtype=dtype, like=kind)
-    return beside(like, np.eye(n, m, dtype=dtype))
+    found = np.eye(n, m, dtype=like.dtype if dtype is None else dtype)
+    return found if type(like) is np.ndarray else beside(like, found)
 
 
 def beside(like: Any, values: Any) -> Any:
