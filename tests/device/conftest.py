@@ -7,13 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from pullback.cuda import pool
+from pullback.compile.backends import capture, cublas
+from pullback.cuda import graphs, pool
+from pullback.diagnose import watch
 from pullback.ops.make import generators
 from pullback.tensor import gpu as words
 from pullback.tensor import protocol
 
-from . import library
+from . import captures, library
 from .machine import MACHINE
+from .samples import STANDS_FOR_CUPY
 
 
 @pytest.fixture(autouse=True)
@@ -21,14 +24,29 @@ def _as_it_was() -> Iterator[None]:
     MACHINE.reset()
     yield
     MACHINE.reset()
-    protocol._DUE.clear()
+    captures.POOLS.clear()
+    captures.DEFAULT.blocks.clear()
+    captures.LIVE.clear()
+    protocol.DUE.clear()
     words.Started.found = words.Started.used = 0
     generators._OF_GPUS.clear()
     pool._HOOK.clear()
     pool._PEAKS.clear()
+    graphs.graph.default_capture_stream.clear()
+    graphs._ASKED.clear()
+    assert capture.now() is None, "a capture was left open"
 
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two GPUs, as CuPy shows them."""
     monkeypatch.setitem(sys.modules, "cupy", library)
+
+
+@pytest.fixture
+def compiling(gpu: None, monkeypatch: pytest.MonkeyPatch) -> captures.Cublas:
+    """The same, for what is compiled and captured; its cuBLAS."""
+    found = captures.Cublas()
+    monkeypatch.setattr(cublas, "loaded", lambda: found)
+    monkeypatch.setattr(watch, "COMPUTES", watch.COMPUTES | STANDS_FOR_CUPY)
+    return found

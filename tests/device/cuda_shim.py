@@ -21,6 +21,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from . import captures
+
 COMPILER = shutil.which("c++") or shutil.which("g++") or shutil.which("clang++")
 FLAGS = "-std=c++17 -O1 -w -fPIC -ffp-contract=off -fno-strict-aliasing -fwrapv".split()
 
@@ -35,6 +37,7 @@ using namespace std;
 #define __global__
 #define __device__
 #define __shared__ static
+#define __align__(n) __attribute__((aligned(n)))
 struct Place { unsigned x, y, z; };
 static Place blockIdx, blockDim, threadIdx, gridDim;
 
@@ -118,15 +121,18 @@ def kinds_of(parameters: str) -> list[str]:
 class RawModule:
     """A module of kernels, compiled once for each source. options: as NVRTC's, which a C++ compiler does not take.
 
-    made: the sources so far, by the number of the modules made of them. launched: the kernels in order.
+    made: the sources so far, by the number of the modules made of them. launched: the kernels that ran, in order.
+    asked: how many the host asked for, to run or to be recorded.
     """
 
     made: ClassVar[dict[str, int]] = {}
     launched: ClassVar[list[str]] = []
+    asked: ClassVar[int] = 0
     backwards: ClassVar[bool] = False
     _folder: ClassVar[Any] = None
 
     def __init__(self, code: str, options: tuple[str, ...] = ()) -> None:
+        captures.refuse()
         if RawModule._folder is None:
             RawModule._folder = tempfile.TemporaryDirectory(prefix="cuda-shim-")
         self.code = code
@@ -177,6 +183,10 @@ class Kernel:
 
     def __call__(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
         assert len(args) == len(self.kinds), f"{self.name} takes {len(self.kinds)} arguments, and got {len(args)}"
+        RawModule.asked += 1
+        captures.written(self._run, (grid, block, tuple([getattr(a, "inner", a) for a in args])), {})
+
+    def _run(self, grid: tuple[int, ...], block: tuple[int, ...], args: tuple[Any, ...]) -> None:
         held = [Argument(value, kind) for value, kind in zip(args, self.kinds, strict=True)]
         places = (ctypes.c_void_p * len(held))(*[h.address for h in held])
         RawModule.launched.append(self.name)
@@ -221,5 +231,11 @@ class Argument:
 TYPES: dict[str, str | None] = {
     **{f"int{8 * n}_t": f"i{n}" for n in (1, 2, 4, 8)},
     **{f"uint{8 * n}_t": f"u{n}" for n in (2, 4, 8)},
-    **{"uint8_t": None, "char": None, "float": "f4", "double": "f8"},  # a bool is a byte, and pieces are bytes
+    **{
+        "uint8_t": None,
+        "char": None,
+        "unsigned char": None,
+        "float": "f4",
+        "double": "f8",
+    },  # a bool is a byte, and pieces are bytes
 }

@@ -20,6 +20,7 @@ import numpy as np
 
 from pullback.interpreters import each
 
+from .captures import DEFAULT, LIVE, Block, computed, now, owner_of, refuse, refuse_library, refuse_sync, written
 from .machine import MACHINE, CUDARuntimeError, Where
 from .manners import FILE
 
@@ -97,8 +98,20 @@ def host(value: Any) -> Any:
     return value.inner
 
 
+IN_PLACE = frozenset("copyto put putmask place put_along_axis fill_diagonal fill sort partition".split())
+"""Functions and methods that write to their first argument; of functions, `sort` and `partition` do not."""
+
+
+def looked_at(what: str) -> None:
+    """Count a wait for the device, which is refused within a capture."""
+    refuse_sync()
+    DeviceArray.waits[what] += 1
+
+
 def sent(value: Any) -> Any:
     """A NumPy array sent to the device; any other value itself."""
+    if isinstance(value, np.ndarray):
+        refuse()
     return DeviceArray(value) if isinstance(value, np.ndarray) else value
 
 
@@ -143,8 +156,13 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, inner: np.ndarray[Any, Any], device: int | None = None) -> None:
-        self.inner = inner
         self._where = Where(MACHINE.current if device is None else device)
+        pooled = inner.base is None and (MACHINE.pool is not None or now() is not None)
+        if pooled:
+            inner = (MACHINE.pool or DEFAULT).placed(inner)
+        self.inner = inner
+        if inner.size:
+            LIVE[owner_of(inner).ctypes.data] = owner_of(inner)
         MACHINE.allocated(self, inner.nbytes if inner.base is None else 0)
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -170,17 +188,18 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             inputs = tuple([a.item() if isinstance(a, np.ndarray) and not a.ndim else a for a in inputs])
         if not fits(UFUNCS[name], inputs):
             raise TypeError(f"Wrong type ({[getattr(a, 'dtype', a) for a in inputs]}) of arguments for cupy_{name}")
-        kwargs = each(host, kwargs)
-        if out:
-            kwargs["out"] = each(host, out)
-        found = getattr(ufunc, method)(*each(host, inputs), **kwargs)
-        return out[0] if out and out[0] is not None else device(found)
+        refuse_library(name, inputs)
+        kwargs, inputs = each(host, kwargs), each(host, inputs)
+        if out and out[0] is not None:
+            written(getattr(ufunc, method), inputs, {**kwargs, "out": each(host, out)})
+            return out[0]
+        return device(computed(getattr(ufunc, method), inputs, kwargs))
 
     @staticmethod
     def _at(ufunc: np.ufunc, target: Any, index: Any, *values: Any) -> None:
         if host(target).dtype.char not in ADDED_AT[ufunc.__name__]:
             raise TypeError(f"cupy.{ufunc.__name__}.at does not support {target.dtype}")
-        ufunc.at(host(target), opened(index), *opened(values))
+        written(ufunc.at, (host(target), opened(index), *opened(values)), {})
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         module = (getattr(function, "__module__", None) or "").split(".")
@@ -196,17 +215,22 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         if out is not None and not isinstance(out, DeviceArray):
             raise TypeError("the output lies on the host")
         if waits_for(name, args, kwargs):
-            DeviceArray.waits["shape"] += 1
+            looked_at("shape")
+        refuse_library(name, args)
         if name == "nonzero" and not args[0].shape:
             raise ValueError("Calling nonzero on 0d arrays is not allowed.")
         if name.startswith("linalg.solve") and not solvable(name, args):
             raise ValueError("a must have (..., M, M) shape and b must have (..., M, K)")
         if name in ("take", "take_along_axis", "put", "put_along_axis", "delete"):  # positions are sent to the device
             args = (args[0], *each(sent, args[1:2]), *args[2:])
-        args = opened(args) if name in CREATED else each(host, args)
-        found = function(*args, **each(host, kwargs))
-        found = np.asarray(found) if isinstance(found, bool) else found  # as of allclose()
-        return device(found) if out is None else out
+        if name in CREATED and any(isinstance(a, (np.ndarray, list)) for a in args[:1]):
+            refuse()
+        args, kwargs = opened(args) if name in CREATED else each(host, args), each(host, kwargs)
+        if out is not None or (name in IN_PLACE and name not in ("sort", "partition")):
+            written(function, args, kwargs)
+            return out
+        found = computed(function, args, kwargs)
+        return device(np.asarray(found) if isinstance(found, bool) else found)  # as of allclose()
 
     # Methods, in the same manner -------------------------------------------------------------------------------------
 
@@ -219,8 +243,17 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
         def call(*args: Any, **kwargs: Any) -> Any:
             if waits_for(name, (self, *args), kwargs):
-                DeviceArray.waits["shape"] += 1
-            return device(found(*each(host, args), **each(host, kwargs)), self.device.id)
+                looked_at("shape")
+            refuse_library(name, (self, *args))
+            args, kwargs = each(host, args), each(host, kwargs)
+            if name in IN_PLACE:
+                return written(
+                    lambda a, *args, **kwargs: getattr(a, name)(*args, **kwargs), (self.inner, *args), kwargs
+                )
+            how = (self.inner, *args)
+            return device(
+                computed(lambda a, *args, **kwargs: getattr(a, name)(*args, **kwargs), how, kwargs), self.device.id
+            )
 
         return call
 
@@ -251,18 +284,27 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def base(self) -> Any:
-        return None if self.inner.base is None else DeviceArray(self.inner.base, self.device.id)
+        base = self.inner.base
+        return None if base is None or isinstance(base, Block) else DeviceArray(base, self.device.id)
 
     def __getitem__(self, index: Any) -> Any:
         if any(isinstance(p, DeviceArray) and p.inner.dtype == bool for p in _parts(index)):
-            DeviceArray.waits["shape"] += 1
-        return device(self.inner[opened(index)], self.device.id)
+            looked_at("shape")
+        if any(isinstance(p, (np.ndarray, list)) for p in _parts(index)):
+            refuse()
+        return device(computed(lambda a, index: a[index], (self.inner, opened(index)), {}), self.device.id)
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        def write(target: Any, index: Any, value: Any) -> None:
+            target[index] = value
+
+        if any(isinstance(p, (np.ndarray, list)) for p in (*_parts(index), value) if getattr(p, "ndim", 1)):
+            refuse()
         if any(isinstance(p, (DeviceArray, np.ndarray, list)) for p in _parts(index)):
-            self.inner[opened(index)] = opened(value)  # beside positions, values from the host are sent, too
+            value = opened(value)  # beside positions, values from the host are sent, too
         else:
-            self.inner[index] = value[()] if isinstance(value, np.ndarray) and not value.ndim else each(host, value)
+            value = value[()] if isinstance(value, np.ndarray) and not value.ndim else each(host, value)
+        written(write, (self.inner, opened(index), value), {})
 
     def __len__(self) -> int:
         return len(self.inner)
@@ -274,6 +316,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """A copy on the host."""
         if MACHINE.broken is not None:
             raise CUDARuntimeError(*MACHINE.broken)
+        refuse_sync()
         if blocking:
             DeviceArray.waits["get"] += 1
         MACHINE.copies["back, blocking" if blocking else "back, asynchronous"] += 1
@@ -292,7 +335,7 @@ def _parts(index: Any) -> tuple[Any, ...]:
 
 def _waiting(name: str) -> Callable[..., Any]:
     def look(self: DeviceArray, *args: Any) -> Any:
-        DeviceArray.waits[name.strip("_")] += 1
+        looked_at(name.strip("_"))
         return getattr(self.inner, name)(*args)
 
     return look

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from . import captures
+from .captures import Graph, MemoryPool, now, refuse, using_allocator
 from .cuda_shim import RawModule as RawModule
 from .fake import DeviceArray
 from .machine import (
@@ -50,6 +52,7 @@ class Device:
         MACHINE.current = self.id
 
     def synchronize(self) -> None:
+        refuse()
         DeviceArray.waits["synchronize"] += 1
         if MACHINE.broken is not None:
             raise CUDARuntimeError(*MACHINE.broken)
@@ -61,16 +64,25 @@ class Event:
     def __init__(self, block: bool = False, disable_timing: bool = False, interprocess: bool = False) -> None:
         self.timed, self.at = not disable_timing, -1
         self.ptr = id(self)
+        self.stream: Any = None
+        self.capture: Any = None
 
     def record(self, stream: Any = None) -> None:
-        (stream or get_current_stream()).alive()
-        self.at = MACHINE.done
+        stream = stream or get_current_stream()
+        stream.alive()
+        self.at, self.stream, self.capture = MACHINE.done, stream, stream.capture
+
+    def _refuse(self) -> None:
+        if self.capture is not None:
+            raise self.capture.broken_by(captures.CAPTURED)
 
     @property
     def done(self) -> bool:
+        self._refuse()
         return True
 
     def synchronize(self) -> None:
+        self._refuse()
         DeviceArray.waits["synchronize"] += 1
 
 
@@ -90,6 +102,13 @@ class Stream:
         self.device_id, self.ptr, self.priority = (-1, 0, 0) if null else (MACHINE.current, id(self), priority)
         self.non_blocking, self._dead, self._before = non_blocking, False, []
         self.waited: list[Any] = []
+        self.capture: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and self.ptr == other.ptr
+
+    def __hash__(self) -> int:
+        return hash(self.ptr)
 
     def destroy(self) -> None:
         self._dead = True
@@ -114,10 +133,15 @@ class Stream:
     @property
     def done(self) -> bool:
         self.alive()
+        if self.capture is not None:  # CuPy does not look at the status
+            self.capture.broken = True
+            return False
         return True
 
     def synchronize(self) -> None:
         self.alive()
+        if self.capture is not None:
+            raise self.capture.broken_by(captures.UNSUPPORTED)
         DeviceArray.waits["synchronize"] += 1
 
     def record(self, event: Any = None) -> Any:
@@ -128,6 +152,37 @@ class Stream:
     def wait_event(self, event: Any) -> None:
         self.alive()
         self.waited.append(event)
+        capture = event.capture
+        if capture is not None and self.capture is None:
+            self.capture = capture
+            capture.forked.append(self)
+        elif capture is not None and self is capture.stream and event.stream in capture.forked:
+            capture.forked.remove(event.stream)
+            event.stream.capture = None
+        elif capture is None and self.capture is not None and event.at >= 0:
+            raise self.capture.broken_by(captures.IMPLICIT)
+
+    def begin_capture(self, mode: int | None = None) -> None:
+        self.alive()
+        if self.ptr in (0, 1):
+            raise RuntimeError("cannot capture on the default (legacy) stream")
+        if self.capture is not None:
+            raise CUDARuntimeError(*captures.ILLEGAL)
+        self.capture = captures.Capture(self, 2 if mode is None else mode)
+
+    def end_capture(self) -> Any:
+        capture = self.capture
+        if capture is None or capture.stream is not self:
+            raise CUDARuntimeError(*captures.ILLEGAL)
+        unjoined = list(capture.forked)
+        for stream in (self, *unjoined):
+            stream.capture = None
+        if capture.broken or unjoined:
+            raise CUDARuntimeError(*(captures.INVALIDATED if capture.broken else captures.UNJOINED))
+        return Graph(capture)
+
+    def is_capturing(self) -> bool:
+        return self.capture is not None
 
 
 Stream.null = Stream(null=True)
@@ -166,7 +221,8 @@ class Pool:
         Pool.fractions[MACHINE.current] = fraction or 1.0
 
     def used_bytes(self) -> int:
-        return MACHINE.used[MACHINE.current]
+        pooled = [b for b in captures.blocks() if b.device == MACHINE.current]
+        return MACHINE.used[MACHINE.current] - sum(map(len, pooled))
 
     def free_bytes(self) -> int:
         return 512
@@ -203,6 +259,10 @@ cuda = SimpleNamespace(
     Event=Event,
     Stream=Stream,
     ExternalStream=ExternalStream,
+    Graph=Graph,
+    MemoryPool=MemoryPool,
+    using_allocator=using_allocator,
+    get_cublas_handle=lambda: 1000 + MACHINE.current,
     MemoryHook=MemoryHook,
     get_current_stream=get_current_stream,
     get_elapsed_time=get_elapsed_time,
@@ -211,6 +271,9 @@ cuda = SimpleNamespace(
     driver=SimpleNamespace(CUDADriverError=CUDADriverError),
     runtime=SimpleNamespace(
         CUDARuntimeError=CUDARuntimeError,
+        streamCaptureModeGlobal=0,
+        streamCaptureModeThreadLocal=1,
+        streamCaptureModeRelaxed=2,
         getDeviceCount=lambda: MACHINE.count,
         getDevice=lambda: MACHINE.current,
         getDeviceProperties=lambda index: _PROPERTIES,
@@ -224,6 +287,7 @@ def asarray(data: Any, *, blocking: bool = False) -> DeviceArray:
     """cupy.asarray: an array of the current device."""
     if isinstance(data, DeviceArray):
         return data if data.device.id == MACHINE.current else DeviceArray(data.inner.copy())
+    refuse()
     MACHINE.copies["blocking" if blocking or not lies_in_pinned(data.ctypes.data) else "asynchronous"] += 1
     return DeviceArray(np.array(data))
 
@@ -242,6 +306,8 @@ class _Capsule:
 def empty(shape: Any, dtype: Any = float) -> DeviceArray:
     """Memory with rubbish in it, so that what is never written shows."""
     found = np.empty(shape, dtype)
+    if now() is not None:
+        return DeviceArray(found)
     return DeviceArray(np.ndarray(found.shape, found.dtype, b"\x55" * found.nbytes).copy())
 
 

@@ -43,7 +43,8 @@ class Machine:
     current: the device that computes. used: the bytes that arrays hold, by device, counted while `limit` is not None;
     `limit` is how many there are. fails_at: the number of allocations until one fails, each counted down. broken: the
     error of the next kernel. peers: whether a device reads another's memory. copies: asynchronous and blocking copies
-    between host and device. done: what the device has done, which stands for time.
+    between host and device. done: what the device has done, which stands for time. pool: where new memory comes from,
+    if that was said.
     """
 
     count = 2
@@ -61,6 +62,7 @@ class Machine:
         self.done = 0
         self.streams: dict[int, Any] = {}
         self.hooks: dict[Any, Any] = {}
+        self.pool: Any = None
 
     def allocated(self, array: Any, size: int) -> None:
         """Note the memory of a new array, or refuse it."""
@@ -80,10 +82,7 @@ class Machine:
         self.used[self.current] += size
         for hook in self.hooks.values():
             hook.malloc_postprocess(device_id=self.current, size=size, mem_size=size, mem_ptr=1, pmem_id=1)
-        weakref.finalize(array, self._freed, self.current, size)
-
-    def _freed(self, device: int, size: int) -> None:
-        self.used[device] -= size
+        weakref.finalize(array, self.used.subtract, {self.current: size})  # of this counter, also after a reset
 
 
 MACHINE = Machine()

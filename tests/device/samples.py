@@ -1,11 +1,14 @@
 """The samples of the table's entries, compiled for the device that is not there and compared with NumPy.
 
 `python -m tests.device.samples` takes all of them, some ten minutes, and prints how many agree. A sample counts if the
-host has a program of it and eager mode computes it on the device.
+host has a program of it and eager mode computes it on the device. With `--graphs` each is called three times with
+``mode="reduce-overhead"``, and it is told how many programs became CUDA graphs, and why the others did not.
 """
 
 from __future__ import annotations
 
+import argparse
+import collections
 import sys
 import warnings
 from collections.abc import Callable
@@ -14,16 +17,17 @@ from typing import Any
 import numpy as np
 
 import pullback
+from pullback.compile.backends import cublas
 from pullback.diagnose import watch
 from pullback.tensor.nested import leaves
 from pullback.tensor.tensor import Tensor
 from pullback.testing.payloads import carrying
 
-from . import library
+from . import captures, library
 from .fake import DeviceArray
 from .modes import on_device, on_host
 
-STANDS_FOR_CUPY = {f"tests.device.{name}" for name in ("fake", "library", "cuda_shim", "machine")}
+STANDS_FOR_CUPY = {f"tests.device.{name}" for name in ("fake", "library", "captures", "cuda_shim", "machine")}
 """Modules whose code is CuPy's, where that is there."""
 
 NAMES = sorted(carrying.entries())
@@ -65,9 +69,12 @@ def compare(found: Any, wanted: Any, label: str = "") -> None:
         np.testing.assert_allclose(mine.inner, theirs, rtol=near, atol=near * float(size), err_msg=label)
 
 
-def compiled_samples(op: Any, most: int) -> int:
-    """Compare up to so many samples of an entry, compiled for the device, with NumPy's arrays; returns how many."""
-    done = 0
+def compiled_samples(op: Any, most: int, told: collections.Counter[str] | None = None) -> int:
+    """Compare up to so many samples of an entry, compiled for the device, with NumPy's arrays; returns how many.
+
+    told: if given, programs are to run as CUDA graphs, and what `explain` says of each is counted there.
+    """
+    done, mode = 0, None if told is None else "reduce-overhead"
     for made in op.domain("samples"):
         if done == most or "cpu" in str([made.args, made.kwargs]):
             break
@@ -86,25 +93,36 @@ def compiled_samples(op: Any, most: int) -> int:
             everything(call, arrays, on_device, 1)
         except Exception:  # there is no program of it, or nothing on a device
             continue
-        compare(everything(pullback.compile(call), arrays, on_device, 1), wanted, f"{op.name} {one.args} {one.kwargs}")
+        compiled = pullback.compile(call, mode=mode)
+        for _ in range(1 if told is None else 3):
+            compare(everything(compiled, arrays, on_device, 1), wanted, f"{op.name} {one.args} {one.kwargs}")
+        if told is not None:
+            told.update(line.strip() for line in compiled.explain().splitlines() if "CUDA graph" in line)
         done += 1
     return done
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.device.samples", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--graphs", action="store_true", help="as CUDA graphs, each called three times")
+    told: collections.Counter[str] | None = collections.Counter() if parser.parse_args().graphs else None
     sys.modules["cupy"] = library  # type: ignore[assignment]
     watch.COMPUTES |= STANDS_FOR_CUPY
+    mine = captures.Cublas()
+    cublas.loaded = lambda: mine  # type: ignore[assignment]
     entries, samples, wrong = 0, 0, {}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         for name in NAMES:
             try:
-                found = compiled_samples(carrying.entries()[name], 1000)
+                found = compiled_samples(carrying.entries()[name], 1000, told)
             except Exception as error:
                 wrong[name] = f"{type(error).__name__}: {error}"
                 found = 1
             entries, samples = entries + bool(found), samples + found
     print(f"{entries} entries, {samples} samples; {len(wrong)} entries differ")
+    for line, count in () if told is None else told.most_common():
+        print(f"{count} programs: {line}")
     for name, text in wrong.items():
         print(f"{name}: {text}")
 

@@ -40,7 +40,7 @@ def _a_device(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "cupy", library)
     monkeypatch.setattr(watch, "COMPUTES", watch.COMPUTES | STANDS_FOR_CUPY)
     yield
-    protocol._DUE.clear()
+    protocol.DUE.clear()
 
 
 def real(*shape: int, dtype: str = "float32") -> Any:

@@ -38,20 +38,26 @@ def told(path: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.usefixtures("gpu", "other")
+@pytest.mark.usefixtures("compiling", "other")
 def test_rows_are_compared_and_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = bench.main([*SMALL, "--json", str(tmp_path / "figures")])
     said = told(tmp_path / "figures")
     assert said["about"]["PyTorch"] == "2.13.0, CUDA 12.6"
     assert said["about"]["GPU"] == "None, in fact"
-    eager, compiled, step, compiled_step = said["rows"]
+    eager, compiled, step, compiled_step, graphs = said["rows"]
     for row, names in ((eager, {"PyTorch's Function", "pullback's Function"}), (step, {"PyTorch", "pullback"})):
         assert row["milliseconds"].keys() == names
         assert row["ratio"] == 1, "the same program twice takes as many arrays"
         assert not row["problems"]
     assert eager["share of the bandwidth of a copy"] > 0
-    for row in (compiled, compiled_step):
-        assert ("pullback compiled" in row["milliseconds"]) != any("pullback compiled" in p for p in row["problems"])
+    for row, name in ((compiled, "compiled"), (compiled_step, "compiled"), (graphs, "compiled, CUDA graphs")):
+        assert f"pullback {name}" in row["milliseconds"]
+        assert not row["problems"]
+    assert graphs["milliseconds"].keys() == {
+        "torch.compile",
+        "torch.compile, CUDA graphs",
+        "pullback compiled, CUDA graphs",
+    }
     assert status == int(any(row["problems"] for row in said["rows"]))
     printed = capsys.readouterr().out
     assert "Swish of 1e+03, eager: PyTorch's Function" in printed
@@ -105,6 +111,25 @@ def test_the_copy_moves_what_swish_moves() -> None:
     finally:
         pullback.Tensor.copy_ = real
     assert sum(moved) == bench.MOVED * 1000
+
+
+@pytest.mark.usefixtures("compiling")
+def test_pytorchs_results_are_cloned_before_the_next_call() -> None:
+    begun, modes = [], []
+
+    class Library:
+        compiler = SimpleNamespace(cudagraph_mark_step_begin=lambda: begun.append(len(begun)))
+
+        @staticmethod
+        def compile(fn: Any, mode: str) -> Any:
+            modes.append(mode)
+            return fn
+
+    x = pullback.ones(2, device="cuda")
+    (kept, (again,)) = bench.WithGraphs(Library).compile(lambda x: (x, [x]))(x)  # type: ignore[arg-type]
+    x.add_(1)
+    assert (begun, modes) == ([0], ["reduce-overhead"])
+    assert kept.tolist() == again.tolist() == [1, 1]
 
 
 def test_the_works_give_swish() -> None:

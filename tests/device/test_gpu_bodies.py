@@ -16,6 +16,8 @@ import pullback
 from pullback.tensor.tensor import wrap
 from tests.gpu import test_on_gpu as bodies
 from tests.gpu.test_on_gpu import (
+    test_a_captured_graph_is_replayed,
+    test_compiled_steps_as_cuda_graphs,
     test_files_go_to_the_devices_that_they_came_from,
     test_gradients_on_a_stream,
     test_many_steps_keep_memory_flat,
@@ -30,6 +32,8 @@ from .fake import DeviceArray
 from .machine import MACHINE
 
 __all__ = [
+    "test_a_captured_graph_is_replayed",
+    "test_compiled_steps_as_cuda_graphs",
     "test_files_go_to_the_devices_that_they_came_from",
     "test_gradients_on_a_stream",
     "test_many_steps_keep_memory_flat",
@@ -39,7 +43,7 @@ __all__ = [
     "test_the_demo_trains",
 ]
 
-pytestmark = pytest.mark.usefixtures("gpu", "few")
+pytestmark = pytest.mark.usefixtures("compiling", "few")
 
 SOME = (
     "add sin sum matmul softmax cat index_select sort linalg.inv nn.functional.conv2d nn.functional.cross_entropy"
@@ -49,7 +53,7 @@ SOME = (
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fewer steps, and memory that is counted."""
-    monkeypatch.setattr(bodies, "STEPS", 20)
+    monkeypatch.setattr(bodies, "STEPS", 100)
     monkeypatch.setattr(bodies, "EPOCHS", 2)
     monkeypatch.setattr(bodies, "SIZE", 64)
     MACHINE.limit = 1 << 30

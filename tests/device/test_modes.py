@@ -35,7 +35,7 @@ NEVER_WAIT += ("ops.products", "ops.shape", "nn.functional.images", "nn.function
 @pytest.fixture(autouse=True)
 def _no_check_is_left() -> Iterator[None]:
     yield
-    protocol._DUE.clear()
+    protocol.DUE.clear()
 
 
 @pytest.mark.parametrize("mode", list(MODES))

@@ -21,7 +21,7 @@ RNG = np.random.default_rng(0)
 @pytest.fixture(autouse=True)
 def _no_check_is_left() -> Iterator[None]:
     yield
-    protocol._DUE.clear()
+    protocol.DUE.clear()
 
 
 def real(*shape: int) -> Any:

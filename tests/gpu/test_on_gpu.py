@@ -1,4 +1,5 @@
-"""The library on a GPU: the table's samples, the demo, memory over many steps, streams, pinned memory, random numbers.
+"""The library on a GPU: the table's samples, the demo, memory over many steps, CUDA graphs, streams, pinned memory,
+random numbers.
 
 `tests/device/test_gpu_bodies.py` runs these functions on the device that is not there, with fewer steps.
 """
@@ -106,6 +107,43 @@ def test_many_steps_keep_memory_flat() -> None:
             reserved.append(cuda.memory_reserved())
     assert used[0] == used[1] > 0
     assert reserved[0] == reserved[1]
+
+
+def test_compiled_steps_as_cuda_graphs() -> None:
+    def trained(mode: str | None, device: str) -> list[Any]:
+        pullback.manual_seed(0)
+        model = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.LayerNorm(32), nn.Linear(32, 4)).to(device)
+        steps = pullback.optim.Adam(model.parameters(), lr=1e-3)
+        loss_of = pullback.compile(lambda x, t: nn.functional.cross_entropy(model(x), t), mode=mode)
+        losses, used = [], []
+        for step in range(STEPS // 10):
+            x, target = pullback.randn(64, 16), pullback.randint(4, (64,))
+            steps.zero_grad()
+            loss = loss_of(x.to(device), target.to(device))
+            loss.backward()
+            steps.step()
+            if step % (STEPS // 100) == 0 or step == STEPS // 10 - 1:
+                losses.append(loss.detach().cpu().item())
+                used.append(cuda.memory_allocated())
+        assert used[2] == used[-1]
+        if mode is not None:
+            assert loss_of.explain().count("a CUDA graph, launched ") == 2, loss_of.explain()
+        return losses
+
+    wanted = trained(None, "cpu")
+    np.testing.assert_allclose(trained("reduce-overhead", "cuda"), wanted, rtol=1e-2)
+
+
+def test_a_captured_graph_is_replayed() -> None:
+    x = pullback.ones(SIZE, device="cuda")
+    (x * 2 + 1).exp()
+    g = cuda.CUDAGraph()
+    with cuda.graph(g):
+        y = (x * 2 + 1).exp()
+    for value in (0.5, -1.0):
+        x.fill_(value)
+        g.replay()
+        np.testing.assert_allclose(y.cpu().numpy(), np.exp(np.full(SIZE, 2 * value + 1, np.float32)), rtol=1e-5)
 
 
 def test_streams_order_their_work() -> None:

@@ -25,9 +25,11 @@ from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
 from ..tensor.views import refuse_memory
 from .compiled_node import CompiledNode
+from .front import WITH_GRAPHS
 from .function_class import held, of_tensors, tell
 from .in_words import explained
 from .num_threads import get_num_threads
+from .plan.replays import Graphs
 from .signature import Entry, Options
 from .trace.closure import Environment
 from .trace.holders import constant, is_a
@@ -50,9 +52,12 @@ _OFTEN = 8
 class Compiled:
     """A compiled function; made by `pullback.compile`."""
 
-    def __init__(self, fn: Any, backend: str | None, fallback: bool, static: Sequence[str]) -> None:
+    def __init__(
+        self, fn: Any, backend: str | None, fallback: bool, static: Sequence[str], mode: str | None = None
+    ) -> None:
         self.traced_function = fn
-        self._backend, self._fallback, self._static = backend, fallback, frozenset(static)
+        self._backend, self._fallback, self._static, self._mode = backend, fallback, frozenset(static), mode
+        self._graphs: dict[int, Graphs] = {}
         self._entries: dict[Any, list[Entry | None]] = {}
         self._warned: set[str] = set()
         self._outgrown = 0
@@ -75,9 +80,9 @@ class Compiled:
         """A copy is compiled anew, because plans hold this process's memory."""
         return Compiled, self.options()
 
-    def options(self) -> tuple[Any, str | None, bool, tuple[str, ...]]:
+    def options(self) -> tuple[Any, str | None, bool, tuple[str, ...], str | None]:
         """The options it was made with."""
-        return self.traced_function, self._backend, self._fallback, tuple(self._static)
+        return self.traced_function, self._backend, self._fallback, tuple(self._static), self._mode
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -149,7 +154,7 @@ class Compiled:
     def _method(self, ctx: FunctionNode, args: Any, kwargs: Any) -> Any:
         """The call of a method of a Function, whose first argument is its context."""
         if self._on_tensors is None:
-            self._on_tensors = Compiled(of_tensors(self.traced_function), self._backend, self._fallback, ())
+            self._on_tensors = Compiled(of_tensors(self.traced_function), self._backend, self._fallback, (), self._mode)
         result, left = self._on_tensors(*held(ctx), *args, **kwargs)
         tell(ctx, left)
         return result
@@ -167,7 +172,7 @@ class Compiled:
             self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
             return self.traced_function(*args, **kwargs)
         held = entry.unwritten(tensors) if entry.tracked and entry.traced.written else tensors
-        found = entry.forward.run(*(arrays := [t._data for t in tensors]))
+        found = entry.run(arrays := [t._data for t in tensors])
         saved: Sequence[Any] = ()
         if entry.direct:
             n = len(entry.outs)
@@ -205,7 +210,8 @@ class Compiled:
             results.append(made[i] if i in made else results[first] if passed is None else tensors[passed])
         rest = list(arrays)
         for (place, _), array in zip(entry.traced.written, rest, strict=False):
-            np.copyto(tensors[place]._data, array)
+            if array is not tensors[place]._data:
+                np.copyto(tensors[place]._data, array)
             tensors[place]._bump()
         return results, rest[len(entry.traced.written) :]
 
@@ -245,7 +251,7 @@ class Compiled:
         ran: _Ran | None = None
         try:
             with announced(_name(self.traced_function)):
-                entry = Entry(call, tensors, environment, recorded, Options(self._backend, get_num_threads()))
+                entry = Entry(call, tensors, environment, recorded, self._options())
             self._check(entry, [*tensors, *outside], recorded)
         except FirstUseError as first:
             if not first.computed():
@@ -270,6 +276,15 @@ class Compiled:
         while len(self._entries) > _MOST:
             self._entries.pop(next(iter(self._entries)), None)
         return entry if ran is None else ran
+
+    def _options(self) -> Options:
+        return Options(self._backend, get_num_threads(), self._graphs_of if self._mode in WITH_GRAPHS else None)
+
+    def _graphs_of(self, gpu: int) -> Graphs:
+        """What the graphs of a GPU share, made once."""
+        if gpu not in self._graphs:
+            self._graphs[gpu] = Graphs(_name(self.traced_function), gpu, self._warn)
+        return self._graphs[gpu]
 
     def _run_once(self, reached: list[Tensor], args: Any, kwargs: Any) -> _Ran:
         """Run a function that fails while it is traced; its own error is raised, as without compile.

@@ -13,6 +13,9 @@ from typing import Any
 from .. import errors
 
 _EAGER = ("eager", "aot_eager")
+_MODES = (None, "default", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+WITH_GRAPHS = ("reduce-overhead", "max-autotune")
+"""The modes in which programs of a GPU are launched as CUDA graphs, as in torch."""
 _BACKENDS = {None: None, "inductor": None, "c": "c", "numpy": "numpy"}
 
 
@@ -42,12 +45,16 @@ def compile(
         fallback: a function that cannot be traced runs uncompiled, with one warning, instead of raising.
         static: names of arguments that are part of the signature as a whole, by equality.
         fullgraph: as in torch; a program is always whole, so True changes nothing. It contradicts `fallback`.
-        dynamic, mode, options: accepted as in torch, and ignored: each shape has its own program.
+        mode: "reduce-overhead" runs programs of a GPU as CUDA graphs: one launch for all kernels of a pass (see
+            docs/gpu.md); so does torch's "max-autotune". On the host it changes nothing, and "default" and
+            "max-autotune-no-cudagraphs" change nothing anywhere: nothing is tuned by trying it out.
+        dynamic, options: accepted as in torch, and ignored: each shape has its own program.
         disable: return `fn` itself.
 
     Raises:
         TraceError: (a RuntimeError) the function reads values of tensors, draws random numbers, ...
         ValueError: another backend; or `fullgraph` together with `fallback`.
+        RuntimeError: another mode, or `mode` together with `options`, as in torch.
 
     >>> import pullback
     >>> @pullback.compile
@@ -79,18 +86,37 @@ def compile(
                 do="leave one of them out; without fallback=True the whole function is always one program",
             )
         )
-    if fn is None:
-        return functools.partial(compile, backend=backend, fallback=fallback, static=static, disable=disable)
-    if isinstance(fn, (staticmethod, classmethod)):
-        made = compile(fn.__func__, backend=backend, fallback=fallback, static=static, disable=disable)
-        return type(fn)(made)
+    _check_mode(mode, options)
+    if fn is None or isinstance(fn, (staticmethod, classmethod)):
+        again = functools.partial(
+            compile, backend=backend, fallback=fallback, static=static, mode=mode, disable=disable
+        )
+        return again if fn is None else type(fn)(again(fn.__func__))
     if not callable(fn):
         raise TypeError(errors.message("compile()", expected="a function", found=errors.describe(fn)))
     if disable or backend in _EAGER:
         return fn
-    compiled = importlib.import_module(".compiled", __package__).Compiled(fn, _BACKENDS[backend], fallback, static)
+    compiled = importlib.import_module(".compiled", __package__).Compiled
+    compiled = compiled(fn, _BACKENDS[backend], fallback, static, mode)
     wrapped = getattr(type(fn), "__compile__", None)  # the class says how it is compiled: nn.Module
     return compiled if wrapped is None else wrapped(fn, compiled)
+
+
+def _check_mode(mode: Any, options: Any) -> None:
+    if not (mode is None or isinstance(mode, str)) or mode not in _MODES:
+        raise RuntimeError(
+            errors.message(
+                f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}",
+                do='leave mode= out; "reduce-overhead" runs programs of a GPU as CUDA graphs',
+            )
+        )
+    if mode is not None and options is not None:
+        raise RuntimeError(
+            errors.message(
+                "Either mode or options can be specified, but both can't be specified at the same time.",
+                do="leave options= out, which has no effect here",
+            )
+        )
 
 
 errors.doors(globals(), "compile")

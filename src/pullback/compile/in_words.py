@@ -9,6 +9,7 @@ from .backends import c_source, cuda_source
 from .backends.loop import Loop, Step
 from .plan.fuse import LoopStage
 from .plan.plan import Plan
+from .plan.replays import graph_in_words
 from .signature import Entry
 from .trace.program import Rounds, Value
 
@@ -44,7 +45,10 @@ def explained(name: str, entries: Sequence[Entry], source: bool = False) -> str:
 
 
 def _of_plan(direction: str, plan: Plan, source: bool) -> list[str]:
-    return [f"  {direction}:", *_of_stages(plan, source)]
+    lines = [f"  {direction}:"]
+    if (said := graph_in_words(plan.run, plan.place.refused)) is not None:
+        lines.append(f"    {said}")
+    return lines + _of_stages(plan, source)
 
 
 def _of_steps(value: Value, plan: Plan, source: bool) -> list[str]:

@@ -20,6 +20,7 @@ from ..tensor.tensor import Tensor
 from .plan.fuse import LoopStage, schedule
 from .plan.on_gpu import OnGpu
 from .plan.plan import OnHost, Plan
+from .plan.replays import Graphs, Replayed
 from .plan.rounds import rounds_plan
 from .plan.saving import Saving
 from .rolled import rolled
@@ -40,6 +41,7 @@ class Options(NamedTuple):
 
     backend: str | None
     threads: int
+    graphs: Callable[[int], Graphs] | None = None  # of the GPU of a number, where programs run as CUDA graphs
 
 
 class Entry:
@@ -66,7 +68,7 @@ class Entry:
         self.shared = [(t, own[id(t)]) for t in environment.tensors if id(t) in own]
         outside = [t for t in environment.tensors if id(t) not in own]
         inputs = [*given, *outside]
-        self.reached = len(inputs)
+        self._given, self.reached = len(given), len(inputs)
         for t in outside:
             if is_payload(t._data) and gpu_of(t._data) is None:
                 raise of_another_kind(t._data, environment.place(t))
@@ -169,10 +171,19 @@ class Entry:
         fresh: Sequence[bool],
         gradients: bool = False,
     ) -> Plan:
-        backend, threads = self.options
-        gpu = self.traced.gpu
-        place = OnHost(backend, threads) if gpu is None else OnGpu(gpu, backend, self.traced.on_host)
+        backend, threads, graphs = self.options
+        place: OnHost | OnGpu = OnHost(backend, threads)
+        if (gpu := self.traced.gpu) is not None:
+            held = self.arguments[self._given :]
+            place = OnGpu(gpu, backend, self.traced.on_host, graphs and graphs(gpu), held)
         return Plan(stages, inputs, outs, place=place, fresh=fresh, plan_of=rounds_plan, given_away=gradients)
+
+    def run(self, arrays: Sequence[Array]) -> Sequence[Any]:
+        """What forward gives. Of a graph, results that are to be written to an argument may be that already."""
+        run, first = self.forward.run, len(self.outs)
+        if not self.traced.written or not isinstance(run, Replayed):
+            return run(*arrays)
+        return run.into(arrays, {first + k: arrays[i] for k, (i, _) in enumerate(self.traced.written)})
 
     def unwritten(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The tensors, with copies instead of those that the function writes to."""

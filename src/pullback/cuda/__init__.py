@@ -28,6 +28,7 @@ from .devices import (
     set_device,
     synchronize,
 )
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing, make_graphed_callables
 from .pool import (
     empty_cache,
     max_memory_allocated,
@@ -52,6 +53,7 @@ from .streams import (
 
 __all__ = [
     "AcceleratorError",
+    "CUDAGraph",
     "Event",
     "ExternalStream",
     "OutOfMemoryError",
@@ -68,11 +70,15 @@ __all__ = [
     "get_device_properties",
     "get_rng_state",
     "get_rng_state_all",
+    "graph",
+    "graph_pool_handle",
     "init",
     "initial_seed",
     "is_available",
     "is_bf16_supported",
+    "is_current_stream_capturing",
     "is_initialized",
+    "make_graphed_callables",
     "manual_seed",
     "manual_seed_all",
     "max_memory_allocated",

@@ -1,10 +1,13 @@
-"""The memory of a GPU: what arrays hold, what CuPy's pool keeps for new ones, and the most they ever held."""
+"""The memory of a GPU: what arrays hold, what CuPy's pools keep for new ones, and the most they ever held.
+
+The pools are CuPy's own and those of CUDA graphs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from .. import errors
+from ..compile.backends.capture import Pool
 from ..tensor.gpu import gpu_is_there, gpu_library
 from .devices import device as on_device
 from .devices import is_initialized, number_of
@@ -19,8 +22,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 def _in_pool(name: str, device: Any) -> tuple[int, int]:
     """The bytes that arrays hold, and all that the pool has."""
     with on_device(number_of(name, device)):
-        pool = gpu_library().get_default_memory_pool()
-        return int(pool.used_bytes()), int(pool.total_bytes())
+        pools = [gpu_library().get_default_memory_pool(), *[pool.memory for pool in list(Pool.all.values())]]
+        return sum(int(pool.used_bytes()) for pool in pools), sum(int(pool.total_bytes()) for pool in pools)
 
 
 def memory_allocated(device: Any = None) -> int:

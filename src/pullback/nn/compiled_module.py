@@ -72,8 +72,10 @@ class CompiledModule(Module):
         return _compiled_again, vars(self)["_compiled"].options()
 
 
-def _compiled_again(module: Module, backend: str | None, fallback: bool, static: tuple[str, ...]) -> Any:
-    return compile(module, backend=backend, fallback=fallback, static=static)
+def _compiled_again(
+    module: Module, backend: str | None, fallback: bool, static: tuple[str, ...], mode: str | None
+) -> Any:
+    return compile(module, backend=backend, fallback=fallback, static=static, mode=mode)
 
 
 Module.__compile__ = CompiledModule

@@ -6,6 +6,7 @@ Tensor while a backward pass is itself recorded.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
@@ -16,7 +17,7 @@ import numpy as np
 
 from .. import errors
 from .adding import summed
-from .gpu import gpu_of, to_gpu
+from .gpu import gpu_of, not_recording, to_gpu
 from .memory import LevelPayload, innermost
 from .protocol import is_foreign, is_payload
 
@@ -110,8 +111,10 @@ def rolled(a: Any, shifts: Any, axes: Any = None) -> Any:
 
 def places_along(index: Any, axis: int, shape: Shape) -> tuple[Any, ...]:
     """NumPy's index for the elements at `index` along `axis` of an array of `shape`."""
-    after = len(shape) - 1
-    return tuple([index if i == axis else np.arange(n).reshape(n, *(1,) * (after - i)) for i, n in enumerate(shape)])
+    after, line = len(shape) - 1, np.arange
+    if type(index) is not np.ndarray:
+        line = functools.partial(arange_beside, index)
+    return tuple([index if i == axis else line(n).reshape(n, *(1,) * (after - i)) for i, n in enumerate(shape)])
 
 
 def writable(found: Any) -> Any:
@@ -336,6 +339,8 @@ def full_beside(like: Any, shape: Shape, value: Any, dtype: Any = None) -> Any:
 
 def arange_beside(like: Any, n: int, dtype: Any = None) -> Any:
     """``np.arange(n)``, of int64 by default; of the kind of `like` where that is a payload that is no array."""
+    if is_foreign(kind := _kind(like)):  # made there: nothing is sent
+        return np.arange(n, dtype=np.int64 if dtype is None else dtype, like=kind)
     return beside(like, counted(n, dtype))
 
 
@@ -365,6 +370,7 @@ def beside(like: Any, values: Any) -> Any:
     if not isinstance(values, (np.ndarray, np.generic)) or (kind := _kind(like)) is None:
         return values
     if is_foreign(kind):
+        not_recording()
         return np.asarray(values, like=kind)
     found = np.empty_like(kind, values.dtype, shape=values.shape)
     found[...] = values

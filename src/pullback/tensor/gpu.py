@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
@@ -41,6 +42,15 @@ class Held:
     """What says which memory the graph of a tensor holds; the package puts it here."""
 
     by_graph: ClassVar[Callable[[Any], Any] | None] = None
+
+
+class _OfThread(threading.local):
+    """What records the work of a GPU in this thread, for a CUDA graph."""
+
+    now: Any = None
+
+
+RECORDING = _OfThread()
 
 
 # Whether there is one -------------------------------------------------------------------------------------------------
@@ -130,8 +140,18 @@ def to_gpu(data: Any, index: int | None, blocking: bool = True) -> Any:
     blocking: wait until the copy is done; otherwise one from pinned memory goes on beside the host.
     """
     found = gpu_library()
+    if not is_foreign(data):
+        not_recording()
     with found.cuda.Device(index):
         return found.asarray(data) if is_foreign(data) else found.asarray(data, blocking=blocking)
+
+
+def not_recording() -> None:
+    """RuntimeError within a capture, where values of the host are to be sent: each replay would send the same."""
+    if RECORDING.now is not None:
+        raise _not_captured(
+            "a copy from the host", RuntimeError("values of the host are sent while a graph is captured")
+        )
 
 
 def to_host(data: Any, blocking: bool = True) -> Any:
@@ -185,6 +205,8 @@ def of_device(name: str, error: Exception, given: Iterable[Any]) -> Exception | 
     cupy = sys.modules.get("cupy")
     if cupy is not None and isinstance(error, cupy.cuda.memory.OutOfMemoryError):
         return _out_of_memory(name, error, cupy, values)
+    if cupy is not None and isinstance(error, RuntimeError) and _is_of_capture(error):
+        return _not_captured(name, error)
     if cupy is not None and isinstance(error, (cupy.cuda.runtime.CUDARuntimeError, cupy.cuda.driver.CUDADriverError)):
         return _failed(name, error)
     if not isinstance(error, (ValueError, TypeError, Warning)) or not places:
@@ -221,6 +243,23 @@ def _out_of_memory(name: str, error: Exception, cupy: Any, values: list[Any]) ->
             break
     do = "use smaller batches, pullback.utils.checkpoint, or no_grad() where no gradient is wanted"
     return errors.final(errors.OutOfMemoryError(f"{text}\n  What to do: {do}."))
+
+
+def _is_of_capture(error: Exception) -> bool:
+    return "captur" in str(error) and not vars(error).get("final")
+
+
+def _not_captured(name: str, error: Exception) -> Exception:
+    """The error of what cannot be part of a CUDA graph."""
+    said, code = str(error), int(getattr(error, "status", 0))
+    do = "do it before the capture, or after: within one, no value is looked at, waited for, drawn or sent"
+    if isinstance(error, NotImplementedError):
+        do = "call it in a compiled function: compile(mode='reduce-overhead') captures products of matrices"
+    if code:
+        said = f"CUDA error: {said.partition(': ')[2]}"
+    return errors.final(
+        (AcceleratorError if code else RuntimeError)(f"{name}(): {said}.\n  What to do: {do}.", *[code] * bool(code))
+    )
 
 
 def _failed(name: str, error: Any) -> Exception:

@@ -214,7 +214,8 @@ def no_implementation(function: Any, types: Any) -> TypeError:
 
 # Checks that wait for no device ---------------------------------------------------------------------------------------
 
-_DUE: dict[str, tuple[Any, Exception]] = {}
+DUE: dict[str, tuple[Any, Exception]] = {}
+"""By what tells them apart: what the ``bool()`` of a check is asked of, as a mask on a device, and its error."""
 
 
 def check_later(wrong: Any, error: Exception) -> None:
@@ -225,14 +226,14 @@ def check_later(wrong: Any, error: Exception) -> None:
     if hasattr(type(wrong), "of_gpu"):  # it stands for the mask in each run of a program
         raise NotImplementedError(errors.message("a check that is left for later", do="call the operation as a whole"))
     found, text = np.any(wrong), f"{type(wrong)} {error}"
-    before = _DUE.pop(text, None)
-    _DUE[text] = (found if before is None else np.logical_or(before[0], found), error)
+    before = DUE.pop(text, None)
+    DUE[text] = (found if before is None else np.logical_or(before[0], found), error)
 
 
 def checks_due() -> None:
     """Raise the error of a check that failed on a device since values were looked at last."""
-    while _DUE:
-        found, error = _DUE.pop(next(iter(_DUE)))
+    while DUE:
+        found, error = DUE.pop(next(iter(DUE)))
         if bool(found):
             raise error
 

@@ -52,11 +52,11 @@ def build(loop: Loop) -> Runner:
     if 0 in loop.shape:
         return lambda inputs, outputs: fill_empty(loop, outputs)
     text, kernels = source(loop)
-    functions = _functions(text, kernels)
+    launched = functions(text, [kernel.name for kernel in kernels])
 
     def run(inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         arrays, held = (*inputs, *outputs), None
-        for function, kernel in zip(functions, kernels, strict=True):
+        for function, kernel in zip(launched, kernels, strict=True):
             given = [arrays[k] for k in kernel.arrays]
             if kernel.pieces:
                 held = memory((kernel.pieces,), np.uint8) if held is None else held
@@ -79,14 +79,14 @@ def memory(shape: tuple[int, ...], dtype: Any) -> Any:
         raise (of_device("compile", error, ()) or error) from error
 
 
-def _functions(text: str, kernels: Sequence[Kernel]) -> list[Any]:
-    """The functions of a module, compiled once for each source."""
+def functions(text: str, names: Sequence[str]) -> list[Any]:
+    """Functions of CuPy's module of a source, compiled once; KernelError if it cannot be."""
     with _LOCK:
         module = _MODULES.get(text)
         try:
             if module is None:
                 module = gpu_library().RawModule(code=text, options=OPTIONS)
-            found = [module.get_function(kernel.name) for kernel in kernels]
+            found = [module.get_function(name) for name in names]
         except Exception as error:  # CuPy's own, or of a library that cannot be loaded
             raise KernelError(f"{type(error).__name__}: {error}") from error
         _MODULES[text] = module

@@ -249,10 +249,11 @@ class Called(NamedTuple):
     product: whether it is a product of matrices, which takes ``out=`` and may be laid out in any order of axes. view:
     whether its result lies in the memory of its argument. order: for a view that reorders axes, the new order of the
     argument's axes, computed from their number and the other arguments. plain: the same for arrays alone, with less
-    overhead.
+    overhead. sum: whether it is a sum of products, spelled by its first argument.
     """
 
     product: bool = False
+    sum: bool = False
     view: bool = False
     order: Callable[..., list[int]] | None = None
     plain: Callable[..., Any] | None = None
@@ -271,6 +272,7 @@ def _transposed(count: int, axes: Sequence[int] | None = None) -> list[int]:
 
 FUNCTIONS: dict[Any, Called] = {
     np.matmul: Called(product=True),
+    np.einsum: Called(sum=True),
     np.transpose: Called(view=True, order=_transposed),
     np.swapaxes: Called(view=True, order=_swapped),
     np.moveaxis: Called(view=True),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,10 @@ from ...tensor.gpu import gpu_library, to_gpu
 from ...tensor.protocol import is_foreign
 from ..backends import blocks, cuda
 from ..backends.loop import Loop
-from ..backends.steps import fold
+from ..backends.steps import Called, fold
 from ..trace.program import Value
+from ..trace.whole_calls import LoopRun
+from .replays import Graphs, Replayed
 
 
 class OnGpu:
@@ -32,14 +34,40 @@ class OnGpu:
     is_array = 'hasattr({0}, "shape")'
     told: ClassVar[set[str]] = set()
 
-    def __init__(self, index: int, backend: str | None, to_send: Collection[Value]) -> None:
-        """to_send: the arguments that lie on the host."""
+    def __init__(
+        self,
+        index: int,
+        backend: str | None,
+        to_send: Collection[Value],
+        graphs: Graphs | None = None,
+        held: Collection[Value] = (),
+    ) -> None:
+        """to_send: the arguments that lie on the host. graphs: what a plan is launched with as a graph; held: the
+        arguments that lie where they are from call to call."""
         self.index, self.backend, self.to_send = index, backend, to_send
+        self.graphs, self._held, self.refused = graphs, held, ""
         self.names: dict[str, Any] = {known.__name__: known for known in (self.contiguous, self.owned)}
         self.names |= {np.asarray.__name__: self.sent, "copied": np.copy}
 
-    def running(self, run: Any) -> Any:
+    def look_at(self, calls: Sequence[Value]) -> None:
+        """Note whether the calls of a plan can be part of a graph, as far as that is known."""
+        users = [value.fn.__name__ for value in calls if getattr(value.fn, "users", False)]
+        if self.graphs is not None and users:
+            self.graphs, self.refused = None, f"{users[0]}() works with values, and is called as it is written"
+        if self.graphs is not None and any(isinstance(value.fn, LoopRun) for value in calls):
+            self.graphs, self.refused = None, "a loop of steps is launched step by step"
+
+    def called(self, fn: Any, known: Called) -> Any:
+        """The function that is called for one of NumPy's."""
+        if self.graphs is not None and (known.product or known.sum):
+            return self.graphs.product if known.product else self.graphs.contracted
+        return known.plain or fn
+
+    def running(self, run: Any, inputs: Sequence[Value]) -> Any:
         """The plan's function with this GPU as the current one, on which kernels run."""
+        if self.graphs is not None:
+            fixed = [i for i, v in enumerate(inputs) if v in self._held and v not in self.to_send]
+            return Replayed(run, self.graphs, self.index, fixed)
         device = gpu_library().cuda.Device
 
         def call(*arrays: Any) -> Any:

@@ -18,7 +18,7 @@ from ... import errors
 from ...tensor.arrays import repeats
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
-from ..backends.steps import function
+from ..backends.steps import Called, function
 from ..trace.program import Rounds, Slot, Value
 from ..trace.whole_calls import LoopRun
 from .fuse import CallStage, LoopStage, Stage, memory
@@ -121,6 +121,7 @@ class OnHost:
 
     into_memory = True
     to_send: Collection[Value] = ()
+    refused = ""
     is_array = "{0}.__class__ is ndarray"
 
     def __init__(self, backend: str | None, threads: int) -> None:
@@ -130,7 +131,14 @@ class OnHost:
             **{known.__name__: known for known in (contiguous, owned, np.ndarray, np.asarray)},
         }
 
-    def running(self, run: Any) -> Any:
+    def look_at(self, calls: Sequence[Value]) -> None:
+        """See what a plan calls, before it is made."""
+
+    def called(self, fn: Any, known: Called) -> Any:
+        """The function that is called for one of NumPy's."""
+        return known.plain or fn
+
+    def running(self, run: Any, inputs: Sequence[Value]) -> Any:
         """The function that is called for a plan, of the one that it is written as."""
         return run
 
@@ -194,6 +202,7 @@ class Plan:
         }
         self._lines: list[str] = []
         calls = [s.value for s in stages if isinstance(s, CallStage)]
+        place.look_at(calls)
         self._turned = turned(calls, [value for _, value in self._reads()]) if place.into_memory else {}
         self._turned_views = {how.view for how in self._turned.values()}
         self._last = self._last_uses()
@@ -213,7 +222,7 @@ class Plan:
         arguments = ", ".join(f"a{i}" for i in range(len(inputs)))
         self.source = f"def run({arguments}):\n" + "".join(f"    {line}\n" for line in self._all_lines())
         exec(compile(self.source, "<pullback.compile>", "exec"), self._space)
-        self.run: Callable[..., tuple[Array, ...]] = place.running(self._space["run"])
+        self.run: Callable[..., tuple[Array, ...]] = place.running(self._space["run"], inputs)
 
     def _given(self) -> dict[Value, str]:
         """The names of the inputs."""
@@ -356,7 +365,7 @@ class Plan:
             out = self._product(value)
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
-        self._lines.append(f"{name} = {self._constant(known.plain or value.fn)}({', '.join(parts)})")
+        self._lines.append(f"{name} = {self._constant(self.place.called(value.fn, known))}({', '.join(parts)})")
         if getattr(value.fn, "whole", False):
             self._lines.append(
                 f"if {self.place.is_array.format(name)} and {name}.shape != {value.shape!r}: check({name!r})"

@@ -193,7 +193,7 @@ def whole(op: Op) -> Any:
 
     call.__name__ = op.name
     errors.called(call, op.name)
-    call.view, call.whole = op.view, True  # type: ignore[attr-defined]
+    call.view, call.whole, call.users = op.view, True, isinstance(op, WholeOp)  # type: ignore[attr-defined]
     return call
 
 

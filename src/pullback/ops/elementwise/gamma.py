@@ -119,8 +119,7 @@ def _log_gamma(input: Any) -> Any:
     """`lgamma`: infinite at both ends, as C's is. SciPy's is minus infinity at the lower end, and infinite beside 0."""
     found = by_scipy("lgamma", "gammaln", input)
     beside = np.logical_and(np.less(np.abs(input), 1e-300), np.not_equal(input, 0))
-    if np.any(beside):
-        np.copyto(found, -np.log(np.where(beside, np.abs(input), 1)), where=beside, casting="same_kind")
+    np.copyto(found, -np.log(np.where(beside, np.abs(input), 1)), where=beside, casting="same_kind")
     np.copyto(found, np.inf, where=np.isneginf(input))
     return found
 
