@@ -78,22 +78,6 @@ def test_an_exception_leaves_the_mode(mode: Any, outside: bool) -> None:
     assert is_grad_enabled() == outside
 
 
-def test_inference_mode_ends_with_its_object() -> None:
-    """So an interrupt as `__exit__` is entered leaves no mode behind: nothing holds the object any longer."""
-    mode = pullback.inference_mode()
-    mode.__enter__()
-    assert pullback.is_inference_mode_enabled()
-    del mode
-    assert not pullback.is_inference_mode_enabled()
-    assert pullback.is_grad_enabled()
-    pullback.inference_mode().__enter__()
-    assert not pullback.is_inference_mode_enabled()
-    assert not pullback.tensor([1.0]).is_inference()
-    with pullback.inference_mode():
-        pullback.inference_mode(False).__enter__()
-        assert pullback.is_inference_mode_enabled()
-
-
 @pytest.mark.parametrize("make", [no_grad, enable_grad])
 def test_one_object_can_be_used_again_and_within_itself(make: Any, outside: bool) -> None:
     manager, enabled = make(), make is enable_grad

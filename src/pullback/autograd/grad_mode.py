@@ -64,7 +64,7 @@ class Mode:
         try:
             self._before.append(before)
             if self._inference is not None:
-                INFERENCES.add((id(self), depth))
+                INFERENCES.add((self, depth))
                 WRITES.n = next_write()  # from now on, what is saved is looked at
                 modes.inference = self._inference
             modes.grad_asked = self._enabled
@@ -72,7 +72,7 @@ class Mode:
         except BaseException:
             modes.grad_enabled, modes.grad_asked, modes.inference = before
             del self._before[depth:]
-            INFERENCES.discard((id(self), depth))
+            INFERENCES.discard((self, depth))
             raise
 
     def __exit__(self, *exc: object) -> None:
@@ -86,7 +86,7 @@ class Mode:
         modes = thread.modes
         modes.grad_enabled, modes.grad_asked, modes.inference = self._before[-1]
         if self._inference is not None:
-            INFERENCES.discard((id(self), len(self._before) - 1))
+            INFERENCES.discard((self, len(self._before) - 1))
 
     def _leave(self) -> None:
         """Put back what is not put back yet, because an interrupt came before `__exit__`."""
@@ -235,12 +235,6 @@ class inference_mode(Mode):  # noqa: N801 - torch's name
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
         self._inference = mode
-        self._modes = thread.modes
-
-    def __del__(self) -> None:
-        """The mode ends with the object, where an interrupt came as Python entered `__exit__`."""
-        if self._before and self._modes is thread.modes:
-            self._leave()
 
     def __new__(cls, mode: Any = True) -> Any:
         """`@inference_mode` without parentheses decorates as `@inference_mode()` does."""
