@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import math
 import re
 import sys
 import threading
+import time
 import warnings
 import weakref
 from collections.abc import Callable
@@ -26,6 +28,7 @@ import pullback
 from pullback import Tensor, nn
 from pullback.compile.backends import blocks, c, cache
 from pullback.compile.plan import plan
+from pullback.diagnose.watch import without_collector
 from pullback.interpreters.traced import TraceError
 
 numpy_backend = functools.partial(pullback.compile, backend="numpy")
@@ -985,6 +988,26 @@ def test_calls_from_several_threads() -> None:
     for t in threads:
         t.join()
     assert not problems
+
+
+def test_the_collector_rests_until_the_last_thread_has_left() -> None:
+    """What watches the collector, as hypothesis does, would be taken for the traced function's code."""
+    runs: list[bool] = []
+
+    def work() -> None:
+        for _ in range(100):
+            with without_collector():
+                time.sleep(1e-5)
+                runs.append(gc.isenabled())
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(runs) == 400
+    assert not any(runs)
+    assert gc.isenabled()
 
 
 def test_a_value_taken_negative_is_not_computed_for_a_sum() -> None:

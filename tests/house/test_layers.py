@@ -76,7 +76,7 @@ LINES_PER_ROOM = {
     "kernels": 900,
     "interpreters": 3065,
     "func": 2590,
-    "diagnose": 2335,
+    "diagnose": 2350,
     "compile": 7490,
     "utils": 1500,
     "compat": 1000,

@@ -10,6 +10,7 @@ import gc
 import os
 import sys
 import sysconfig
+import threading
 import types
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -61,16 +62,32 @@ def restores(function: Any) -> Any:
     return function
 
 
+_WITHOUT: set[object] = set()  # who is within, of all threads
+_ONE_BY_ONE = threading.RLock()
+_collected = True
+
+
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Within it the collector does not run, so that whoever watches the collector is not called."""
-    collects = gc.isenabled()
+    """Within it the collector does not run, so that whoever watches the collector is not called.
+
+    The last thread to leave has it run again.
+    """
+    global _collected
+    mine = object()
     try:
-        gc.disable()
+        with _ONE_BY_ONE:
+            if not _WITHOUT:
+                _collected = gc.isenabled()
+            _WITHOUT.add(mine)
+            gc.disable()
         yield
     finally:
-        if collects:
-            gc.enable()
+        with _ONE_BY_ONE:
+            if mine in _WITHOUT:
+                _WITHOUT.discard(mine)
+                if _collected and not _WITHOUT:
+                    gc.enable()
 
 
 class Watch:
