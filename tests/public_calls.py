@@ -88,6 +88,7 @@ autograd.graph.register_multi_grad_hook([w], len)
 autograd.graph.disable_saved_tensors_hooks('no')
 autograd.graph.save_on_cpu()
 autograd.graph.saved_tensors_hooks(lib.sin, lib.sin)
+cuda.CUDAGraph()
 cuda.Event()
 cuda.ExternalStream(1)
 cuda.Stream()
@@ -98,6 +99,7 @@ cuda.get_device_capability()
 cuda.get_device_name()
 cuda.get_device_properties()
 cuda.get_rng_state()
+cuda.graph_pool_handle()
 cuda.is_bf16_supported()
 cuda.manual_seed(1)
 cuda.manual_seed_all(1)
@@ -500,7 +502,8 @@ x.type_as(x)
 """Calls of functions, of what functions return, and of methods."""
 
 NOT_CALLED = """
-AcceleratorError OutOfMemoryError cuda.StreamContext
+AcceleratorError OutOfMemoryError cuda.StreamContext cuda.graph
+cuda.make_graphed_callables
 autograd.AccumulateGrad autograd.FunctionCtx autograd.Function autograd.GradcheckError autograd.Node
 autograd.SavedTensor autograd.forward_ad.UnpackedDualTensor autograd.function.InplaceFunction
 autograd.function.NestedIOFunction autograd.graph.GradientEdge compile.Compiled dtype inspect.Explanation inspect.Graph
@@ -511,7 +514,8 @@ testing.Audit testing.Code testing.Finding testing.Line utils.checkpoint.Checkpo
 utils.checkpoint.CheckpointFunction utils.checkpoint.CheckpointPolicy utils.checkpoint.GraphExecGroup
 utils.data.Dataset utils.data.IterableDataset utils.data.Sampler utils.hooks.RemovableHandle
 """
-"""Classes that the library makes the objects of, and those that are only inherited from."""
+"""Classes that the library makes the objects of, those that are only inherited from, and two functions of CUDA graphs,
+whose arguments need a GPU or are run: tests/device/test_graphs.py has their bad input."""
 
 OF_PYTHON = "Size overrides.disabled_torch_function_impl"
 """Their errors are Python's own: a `Size` is made by the constructor of tuples, each time that a shape is asked for."""

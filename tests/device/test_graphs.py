@@ -326,6 +326,11 @@ def test_samples_that_are_refused() -> None:
         cuda.make_graphed_callables(lambda x: x * 2, (3,))
     with pytest.raises(TypeError, match="a tuple of samples for each of 2 callables"):
         cuda.make_graphed_callables((lambda x: x, lambda x: x), ((x,),))
+    for rounds in (-1, 1001, 2.0):
+        with pytest.raises(ValueError, match="an int from 0 to 1,000"):
+            cuda.make_graphed_callables(abs, (x,), num_warmup_iters=rounds)
+    with pytest.raises(TypeError, match=r"expected a pullback.cuda.CUDAGraph"):
+        cuda.graph(3)
     unused = x.clone().requires_grad_(), x.clone().requires_grad_()
     with pytest.raises(RuntimeError, match="allow_unused"):
         cuda.make_graphed_callables(lambda a, b: a * 2, unused)

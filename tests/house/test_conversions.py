@@ -80,7 +80,7 @@ ALLOWED = {
     "ops/sparse/compressed.py:_read": _GIVEN,
     "ops/sparse/namespace.py:_checked_indices": _GIVEN,
     "table/calls.py:general": _NUMBER,
-    "table/narrow.py:_rounded": _NUMBER,
+    "table/narrow.py:rounded": _NUMBER,
     "table/nodes.py:tensor_of": _NUMBER,
     "table/operands.py:cast": _NUMBER,
     "table/samples.py:make": "the arrays of samples",

@@ -23,6 +23,7 @@ import pullback
 from pullback.compat.paths import PUBLIC
 from pullback.optim import lr_scheduler
 from pullback.table.entry import NAMES
+from pullback.tensor.gpu import Started
 from tests import public_calls
 from tests.device import library
 from tests.hostile import VALUES, Case, cases, complaint, limited, outcome, said
@@ -147,6 +148,8 @@ def hostile(subject: Subject) -> Iterator[Case]:
 def test_a_hostile_call_is_right_or_refused_by_name(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if text.startswith("cuda."):  # the call itself is answered with or without a GPU
         monkeypatch.setitem(sys.modules, "cupy", library)
+        for name in ("found", "used"):
+            monkeypatch.setattr(Started, name, 0)
     subject, step = SUBJECTS[text], 7 if COSTLY.match(text) else 1
     good = found(subject, Case("", "", subject.base))
     assert not isinstance(good, BaseException), good

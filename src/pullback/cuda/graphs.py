@@ -207,6 +207,10 @@ class graph:  # noqa: N801 - torch's name
             self._on_stream.__exit__(kind, error, trace)
 
 
+_ROUNDS = 1000
+"""The most runs before a graph is used."""
+
+
 def make_graphed_callables(
     callables: Any,
     sample_args: Any,
@@ -225,9 +229,12 @@ def make_graphed_callables(
     and without effect.
 
     RuntimeError where CuPy or a GPU is missing, or an argument has no gradient; TypeError for samples that are no
-    tensors; TraceError for what cannot be compiled.
+    tensors; ValueError for more than 1,000 rounds; TraceError for what cannot be compiled.
     """
     gpu_library()
+    if not isinstance(num_warmup_iters, int) or not 0 <= num_warmup_iters <= _ROUNDS:
+        expected, found = f"an int from 0 to {_ROUNDS:,}", errors.describe(num_warmup_iters)
+        raise ValueError(errors.message("make_graphed_callables(): num_warmup_iters", expected=expected, found=found))
     if not isinstance(callables, tuple):
         return _graphed(callables, sample_args, num_warmup_iters, allow_unused_input)
     if len(callables) != len(sample_args):

@@ -33,6 +33,8 @@ _KINDS = {
     "D": (5, 70, np.complex128),
 }
 _N, _T, _DEFAULT = 0, 1, -1
+_STEPS = 1 << 31
+"""Its steps are integers of 32 bits."""
 
 
 class CublasError(RuntimeError):
@@ -74,8 +76,8 @@ def product(space: Any, a: Any, b: Any) -> Any:
         return np.matmul(a, b)  # the error
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     m, n, k = a.shape[-2], b.shape[-1], a.shape[-1]
-    if max(a.size, b.size, m * n) >= 1 << 31:
-        return np.matmul(a, b)  # its steps are integers of 32 bits
+    if max(a.size, b.size, m * n) >= _STEPS:
+        return np.matmul(a, b)
     out = cuda.memory((*batch, m, n), a.dtype)
     _gemm(space, _operand(b, batch), _operand(a, batch), out, (n, m, k))
     return np.squeeze(out, vectors) if vectors else out
