@@ -233,15 +233,16 @@ def make_graphed_callables(
     """
     gpu_library()
     if not isinstance(num_warmup_iters, int) or not 0 <= num_warmup_iters <= _ROUNDS:
-        expected, found = f"an int from 0 to {_ROUNDS:,}", errors.describe(num_warmup_iters)
-        raise ValueError(errors.message("make_graphed_callables(): num_warmup_iters", expected=expected, found=found))
+        found = errors.describe(num_warmup_iters)
+        what, expected = "make_graphed_callables(): num_warmup_iters", f"an int from 0 to {_ROUNDS:,}"
+        raise ValueError(errors.message(what, expected=expected, found=found))
     if not isinstance(callables, tuple):
         return _graphed(callables, sample_args, num_warmup_iters, allow_unused_input)
     if len(callables) != len(sample_args):
         expected = f"a tuple of samples for each of {len(callables)} callables"
         raise TypeError(errors.message("make_graphed_callables()", expected=expected, found=str(len(sample_args))))
-    found = zip(callables, sample_args, strict=True)
-    return tuple([_graphed(one, args, num_warmup_iters, allow_unused_input) for one, args in found])
+    pairs = zip(callables, sample_args, strict=True)
+    return tuple([_graphed(one, args, num_warmup_iters, allow_unused_input) for one, args in pairs])
 
 
 def _graphed(fn: Any, args: Any, rounds: int, unused: bool) -> Any:
