@@ -271,7 +271,7 @@ def refuse_sync() -> None:
 
 
 def refuse() -> None:
-    """As CUDA refuses what waits, or what a graph cannot hold: the capture is lost."""
+    """Refuse a call that waits, or that a graph cannot hold. As with CUDA, the capture is lost."""
     if (capture := now()) is not None:
         raise capture.broken_by(UNSUPPORTED)
 

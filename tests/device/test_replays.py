@@ -21,7 +21,7 @@ from pullback.compile.backends import capture, copies, cublas
 from pullback.compile.backends import cuda as kernels
 from pullback.compile.plan import replays
 from pullback.nn import functional
-from pullback.tensor.tensor import Tensor, wrap
+from pullback.tensor.tensor import Tensor
 
 from . import library
 from .captures import Cublas, FreedError, Graph
@@ -30,6 +30,7 @@ from .fake import DeviceArray
 from .machine import MACHINE, CUDARuntimeError
 from .modes import on_device, on_host
 from .samples import compare
+from .test_cuda_compile import Doubled
 
 pytestmark = [
     pytest.mark.skipif(COMPILER is None, reason="a C++ compiler is needed"),
@@ -271,20 +272,6 @@ def test_a_graph_that_uses_freed_memory_is_noticed() -> None:
 
 
 # What is not captured -------------------------------------------------------------------------------------------------
-
-
-class Doubled(pullback.autograd.Function):
-    @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        return wrap(x._data * float(x.detach().sum().item() > 1e9 or 2))
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, g: Tensor) -> Tensor:
-        return g * 2
 
 
 def test_a_function_that_works_with_values_runs_as_before() -> None:

@@ -180,9 +180,10 @@ class Entry:
 
     def run(self, arrays: Sequence[Array]) -> Sequence[Any]:
         """What forward gives. Of a graph, results that are to be written to an argument may be that already."""
-        run, first = self.forward.run, len(self.outs)
+        run = self.forward.run
         if not self.traced.written or not isinstance(run, Replayed):
             return run(*arrays)
+        first = len(self.outs)
         return run.into(arrays, {first + k: arrays[i] for k, (i, _) in enumerate(self.traced.written)})
 
     def unwritten(self, tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -187,8 +187,7 @@ class Plan:
         given_away: bool = False,
     ) -> None:
         """plan_of: makes the plan of a loop of steps, there. fresh: the `outs` that belong to the caller, in new
-        memory. given_away: they may become a gradient, whose
-        memory must be unshared."""
+        memory. given_away: they may become a gradient, whose memory must be unshared."""
         self._given_away, self._plan_of = given_away, plan_of
         self.stages, self.inputs, self.outs = stages, inputs, outs
         self.place = place

@@ -101,10 +101,9 @@ def trace(
 ) -> Traced:
     """Trace `call`, a function of tensors that stand for the arrays, and of what reads its result while it is watched.
 
-    known: what is known of these tensors. loop: enters a loop (see `Trace`). recorded: whether operations
-    are recorded. earlier: a trace of the same
-    function, whose values this one reuses. wanted: the results (of those that require grad) that get a gradient; None:
-    all. uniform: the results whose gradient repeats one number.
+    known: what is known of these tensors. loop: enters a loop (see `Trace`). recorded: whether operations are recorded.
+    earlier: a trace of the same function, whose values this one reuses. wanted: the results (of those that require
+    grad) that get a gradient; None: all. uniform: the results whose gradient repeats one number.
     """
     level, found, captured = _written_down(call, arrays, known, loop, recorded, wanted)
     made: dict[int, Value] = {}

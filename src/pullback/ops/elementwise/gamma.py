@@ -29,6 +29,7 @@ from ...table.operands import (
 )
 from ...table.samples import EDGE_PAIRS, EDGES, A, Differs, S, V, inf, nan, pairs
 from ...tensor.arrays import writable
+from ...tensor.gpu import gpu_of
 from ...tensor.tensor import Tensor
 from .bessel import by_scipy, scipy_special, special_of
 
@@ -118,6 +119,8 @@ xlog1py: Operation = elementwise(
 def _log_gamma(input: Any) -> Any:
     """`lgamma`: infinite at both ends, as C's is. SciPy's is minus infinity at the lower end, and infinite beside 0."""
     found = by_scipy("lgamma", "gammaln", input)
+    if gpu_of(found) is None and not np.isinf(found).any():  # a look that would make a GPU wait
+        return found
     beside = np.logical_and(np.less(np.abs(input), 1e-300), np.not_equal(input, 0))
     np.copyto(found, -np.log(np.where(beside, np.abs(input), 1)), where=beside, casting="same_kind")
     np.copyto(found, np.inf, where=np.isneginf(input))
