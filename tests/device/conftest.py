@@ -25,6 +25,7 @@ def _as_it_was() -> Iterator[None]:
     yield
     MACHINE.reset()
     captures.POOLS.clear()
+    capture.Pool.all.clear()  # functions of a test wait for the collector, with the graphs that they hold
     captures.DEFAULT.blocks.clear()
     captures.LIVE.clear()
     protocol.DUE.clear()
