@@ -23,7 +23,7 @@ from .tensor.gpu import Held, of_device
 from .tensor.overrides import ACTIVE
 
 Batches.vmap = staticmethod(vmap)
-Details.of_freed, Details.of_written = misuse.of_freed, misuse.of_written
+Details.of_freed, Details.of_written, Details.of_replaced = misuse.of_freed, misuse.of_written, misuse.of_replaced
 Conversion.to, Conversion.copied = staticmethod(to), to_copy.op
 Elsewhere.error = staticmethod(of_device)
 Held.by_graph = staticmethod(

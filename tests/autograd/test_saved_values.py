@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from pullback.autograd.graph import saved_tensors_hooks
+from pullback.tensor.memory import WRITES
 
 import pullback
 from tests.oracle import cases
@@ -292,3 +293,113 @@ def test_hooks_do_not_change_what_may_run_twice(make: Any, again: bool) -> None:
         else:
             with pytest.raises(RuntimeError, match="backward through the graph a second time"):
                 y.backward()
+
+
+# Other memory ---------------------------------------------------------------------------------------------------------
+
+
+def third(x: Any) -> Any:
+    """The second derivative of x**5 and what it is computed from, recorded."""
+    (first,) = pullback.autograd.grad((x**5).sum(), x, create_graph=True)
+    return pullback.autograd.grad(first.sum(), x, create_graph=True)[0].sum()
+
+
+def saved_by_a_function(x: Any) -> Any:
+    class Cube(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 3 * x * x * g
+
+    return Cube.apply(x).sum()
+
+
+USES = {
+    "pow": (lambda x: (x**5).sum(), "PowBackward0"),
+    "mul": (lambda x: (x * x).sum(), "MulBackward0"),
+    "a third derivative": (third, "(Mul|Pow)Backward0"),
+    "a Function": (saved_by_a_function, "CubeBackward"),
+    "a batch": (lambda x: pullback.func.vmap(lambda a: a**3)(x).sum(), "PowBackward0"),
+    "complex": (lambda x: (x * pullback.complex(x, x)).abs().sum(), "MulBackward0"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_other_memory_is_told(use: str) -> None:
+    work, node = USES[use]
+    held = leaf(pullback, [2.0, 3.0])
+    loss = work(held)
+    held.data = pullback.tensor([5.0, 7.0], dtype=held.dtype)
+    with pytest.warns(UserWarning, match=rf"(?s)got other memory: `held`, a .* saved by {node};.*What to do: ") as told:
+        loss.backward(retain_graph=True)
+    assert {w.filename for w in told} == {__file__}
+
+
+def test_other_memory_of_a_constant_is_told() -> None:
+    x, weights = leaf(pullback, [2.0, 3.0]), constant(pullback, [1.0, 2.0])
+    loss = (x * weights).sum()
+    weights.data = constant(pullback, [5.0, 7.0])
+    with pytest.warns(UserWarning, match=r"got other memory: `weights`, a .* saved by MulBackward0"):
+        loss.backward()
+
+
+def test_where_it_was_saved_is_told_if_it_was_recorded() -> None:
+    x = leaf(pullback, [2.0, 3.0])
+    with pullback.autograd.record_origins():
+        loss = (x * x).sum()
+    x.data = constant(pullback, [5.0, 7.0])
+    with pytest.warns(UserWarning, match=r"It was saved by MulBackward0 at .*test_saved_values.py"):
+        loss.backward()
+
+
+SAME = {
+    "itself": lambda x: x.data,
+    "a view of all": lambda x: x.data.view(2),
+    "a write": lambda x: x.data.mul_(1),
+}
+
+
+@pytest.mark.parametrize("same", SAME)
+@pytest.mark.filterwarnings("error")
+def test_data_of_the_same_memory_is_not_other_memory(same: str) -> None:
+    x = leaf(pullback, [2.0, 3.0])
+    loss = (x**3).sum()
+    x.data = SAME[same](x)
+    loss.backward()
+    assert x.grad.tolist() == [12.0, 27.0]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_loop_that_sets_data_after_each_pass_says_nothing() -> None:
+    x = leaf(pullback, [2.0, 3.0])
+    for _ in range(3):
+        x.grad = None
+        (x**2 / 2).sum().backward()
+        x.data = x.data - 0.5 * x.grad
+    assert x.tolist() == [0.25, 0.375]
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_does_not_read_the_memory_is_right_without_a_word() -> None:
+    x = leaf(pullback, [2.0, 3.0])
+    v = x.view(2)  # which keeps the former memory
+    loss = (x + 1).sum() + (v * v).sum() * 2 + x.exp().sum()
+    x.data = constant(pullback, [5.0, 7.0])
+    found = pullback.autograd.grad(loss, x)[0]
+    assert found.tolist() == pytest.approx([1 + 8 + 7.38905609893065, 1 + 12 + 20.085536923187668])
+
+
+def test_what_is_noted_of_memory_goes_with_the_tensor() -> None:
+    gc.collect()
+    before = len(WRITES.replaced)
+    x = leaf(pullback, [2.0, 3.0])
+    x.data = x.data.clone()
+    assert len(WRITES.replaced) == before + 1
+    del x
+    gc.collect()
+    assert len(WRITES.replaced) == before

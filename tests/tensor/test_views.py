@@ -430,6 +430,7 @@ t.neg_() | t.abs_() | t.round_() | t.sign_()
 # set_ and data --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:.*got other memory")
 @pytest.mark.torch
 @pytest.mark.parametrize(
     "code",

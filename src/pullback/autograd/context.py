@@ -10,13 +10,14 @@ import numpy as np
 
 from .. import errors
 from ..tensor.arrays import broadcasts_to, zeros_beside
+from ..tensor.memory import WRITES
 from ..tensor.modes import thread
 from ..tensor.nested import CONTAINERS
 from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Edge, Tensor, wrap
 from .contract import place
 from .node import FREED, Node
-from .saved import PackedTuple, SavedTensor, pack_all, second_backward, written_since
+from .saved import PackedTuple, SavedTensor, check_memory, pack_all, second_backward, written_since
 from .structure import Door, holds_nothing
 
 _ndarray = np.ndarray
@@ -129,6 +130,8 @@ class FunctionNode(Node):
                 expected = 0 if self._versions is None else self._versions[i]
                 if t._version_of.n != expected:
                     raise written_since(self, t, expected)
+        if WRITES.replaced:
+            check_memory(self, saved)
         if type(saved) is PackedTuple:
             saved = tuple(saved.unpacked(self))
         if not self._saved_outputs:

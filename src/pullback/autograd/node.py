@@ -15,7 +15,6 @@ shared by all threads, because a graph may be built by several. `begin` is where
 from __future__ import annotations
 
 import functools
-import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,14 +24,12 @@ import numpy as np
 
 from .. import errors
 from ..tensor.gpu import gpu_of
-from ..tensor.memory import INFERENCE, check_fit
+from ..tensor.memory import INFERENCE, check_fit, next_order
 from ..tensor.modes import thread
 from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap, wrap_as
 from ..tensor.views import refuse_inference
 from .hooks import Hooks, RemovableHandle, fire_accumulated, fire_around, fire_of_leaf
-
-next_order = itertools.count(0, -1).__next__
 
 # Held while the gradient of a leaf or the leaf's one accumulator is replaced: graphs of several threads may share the
 # leaf.

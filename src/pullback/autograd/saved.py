@@ -7,9 +7,11 @@ write was counted, so a new listener counts one (`changed`).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from .. import errors
 from ..tensor.memory import WRITES, next_write
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Edge, Tensor, wrap
@@ -182,11 +184,12 @@ class Details:
     """Details from outside the graph for the errors below. `assembly.py` puts functions of `diagnose` here.
 
     of_freed: lines about a node whose saved values were freed. of_written: the variables that hold a saved tensor which
-    was written to, and lines about where it was saved and written.
+    was written to, and lines about where it was saved and written. of_replaced: the same for one that got other memory.
     """
 
     of_freed: ClassVar[Callable[[Any], str]] = lambda node: ""
     of_written: ClassVar[Callable[[Any, Tensor, int], tuple[str, str]]] = lambda node, t, expected: ("", "")
+    of_replaced: ClassVar[Callable[[Any, Tensor], tuple[str, str]]] = lambda node, t: ("", "")
 
 
 def second_backward(node: Any) -> RuntimeError:
@@ -198,6 +201,24 @@ def second_backward(node: Any) -> RuntimeError:
         "  What to do: Specify retain_graph=True in the first backward() or grad(), or compute the output again; cut "
         "off a tensor that leads back into an earlier pass, as the state of a loop does: h = h.detach()."
     )
+
+
+def check_memory(node: Any, saved: Sequence[Any]) -> None:
+    """Warn if a saved tensor got other memory since its node was made: its version is still the same."""
+    if type(saved) is PackedTuple:  # the hooks are responsible
+        return
+    for t in saved:
+        if isinstance(t, Tensor) and node._order > WRITES.replaced.get(id(t), node._order):
+            names, lines = Details.of_replaced(node, t)
+            warnings.warn(
+                f"one of the variables needed for gradient computation got other memory: {names}a {t.dtype} tensor of "
+                f"shape {list(t._data.shape)}, saved by {node.name()}; its .data was set since. The gradient is "
+                "computed with the new values where they are read again, and with the old ones in all that was "
+                f"computed before, as in PyTorch, which does not say so.\n{lines}  What to do: call backward() before; "
+                "or write to it in place, by copy_(), which is checked. If the new memory holds the same values, all is "
+                "well: hide this warning, by warnings.filterwarnings.",
+                stacklevel=errors.callers_level(),
+            )
 
 
 def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..tensor.memory import Version
@@ -58,8 +59,7 @@ def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
     """The variables that hold the memory of `t`, which `node` saved, and lines about where it was saved and written."""
     version = t._version_of
     names = variables(lambda v: v._version_of is version)
-    saved = place_of_node(node)
-    text = f"  It was saved by {node.name()} at {at(saved)}\n" if saved else ""
+    text = _where_saved(node)
     writes = [w for w in WRITTEN.get(version, ()) if w.version > expected] if version is not None else []
     if writes:
         first = writes[0]
@@ -71,7 +71,21 @@ def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
         last = _last_writer(node, t)
         by = "Where it was changed" if last is None else f"It was changed by the operation of {last.name()}; where,"
         text += f"  {by} is not known: {SWITCH_ON}.\n"
-    return "`" + "` or `".join(names) + "`, " if names else "", text
+    return _one_of(names), text
+
+
+def of_replaced(node: Any, t: Tensor) -> tuple[str, str]:
+    """The variables that hold `t`, which `node` saved, and a line about where it was saved, if that is known."""
+    return _one_of(variables(lambda v: v is t)), _where_saved(node)
+
+
+def _where_saved(node: Any) -> str:
+    place = place_of_node(node)
+    return f"  It was saved by {node.name()} at {at(place)}\n" if place else ""
+
+
+def _one_of(names: Sequence[str]) -> str:
+    return "`" + "` or `".join(names) + "`, " if names else ""
 
 
 def _last_writer(node: Any, t: Tensor) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from .. import errors
 from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
-from ..autograd.saved import Packed, PackedTuple, SavedTensor, pack_all, second_backward, written_since
+from ..autograd.saved import Packed, PackedTuple, SavedTensor, check_memory, pack_all, second_backward, written_since
 from ..tensor import dtypes
 from ..tensor.memory import WRITES, LevelPayload, View
 from ..tensor.modes import thread
@@ -95,6 +95,8 @@ class OpNode(Node):
                 raise written_since(self, value, 0 if self.versions is None else self.versions[i])
         if self.writes < WRITES.detached:
             self._refuse_detached()
+        if WRITES.replaced:
+            check_memory(self, saved)
 
     def _refuse_detached(self) -> None:
         """Raise if a saved argument lost its place in the graph, and so its derivative."""

@@ -194,13 +194,22 @@ def refused_write(view: View, edge: Any, now: str) -> RuntimeError:
 class Writes:
     """A number that changes with every write in place: while it stays the same, no saved tensor was written to.
 
-    detached: its value when `detach_` last took a tensor out of the graph; that counts as a write.
+    detached: its value when `detach_` last took a tensor out of the graph; that counts as a write. replaced: for each
+    tensor that got other memory, by its id, the number in the order of nodes that was next then; that counts, too.
     """
 
-    __slots__ = ("detached", "n")
+    __slots__ = ("detached", "n", "replaced")
 
     def __init__(self) -> None:
         self.n = self.detached = 0
+        self.replaced: dict[int, int] = {}
+
+    def replace(self, t: Tensor) -> None:
+        """Note that a tensor gets other memory, which its version does not tell."""
+        if id(t) not in self.replaced:
+            weakref.finalize(t, self.replaced.pop, id(t), None).atexit = False
+        self.replaced[id(t)] = next_order()
+        self.n = next_write()
 
 
 KEEPERS: dict[int, list[Callable[[], None]]] = {}
@@ -231,6 +240,7 @@ class Keepers:
 
 WRITES = Writes()
 next_write = itertools.count(1).__next__
+next_order = itertools.count(0, -1).__next__  # of the nodes of all graphs: a younger one has a smaller number
 
 
 class LevelPayload:
@@ -396,6 +406,13 @@ def same_memory(a: Any, b: Any) -> bool:
     if type(a) is np.ndarray and type(b) is np.ndarray:
         return not a.size or np.may_share_memory(a, b)
     return isinstance(a, LevelPayload) or isinstance(b, LevelPayload) or not a.size or np.may_share_memory(a, b)
+
+
+def same_elements(a: Any, b: Any) -> bool:
+    """Whether two payloads are the same elements of the same memory."""
+    if type(a) is type(b) is np.ndarray and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype):
+        return a.ctypes.data == b.ctypes.data
+    return a is b
 
 
 def innermost(data: Any) -> Any:
