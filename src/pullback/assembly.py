@@ -1,7 +1,7 @@
 """What a room calls and a room above it has: each such function is handed down here, and nowhere else.
 
 Imports point down. Where the heart, or the table, needs something from above, it has a class with a place for it; this
-file, which is loaded with the package, fills those places.
+file, which is loaded with the package, fills those places. What asks for the whole class Tensor stands at its end.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from .ops.make.conversion import to, to_copy
 from .table.calls import see_all
 from .table.narrow import Conversion
 from .table.op import Over
+from .table.tensor_methods import for_own_kind
 from .table.writing import Through
 from .tensor.gpu import Held, of_device
 from .tensor.overrides import ACTIVE
+from .tensor.tensor import Tensor
 
 Batches.vmap = staticmethod(vmap)
 Details.of_freed, Details.of_written, Details.of_replaced = misuse.of_freed, misuse.of_written, misuse.of_replaced
@@ -32,3 +34,11 @@ Held.by_graph = staticmethod(
 Through.op = put_into_base.op
 Over.op = copy_over.op
 ACTIVE.told.append(see_all)
+
+for_own_kind(
+    Tensor,
+    "__bool__ __complex__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __float__ __format__ __index__ "
+    "__int__ __iter__ __len__ __reduce_ex__ __repr__ __reversed__ _is_view data_ptr detach detach_ dim element_size "
+    "is_complex is_contiguous is_floating_point is_inference item nelement numel numpy requires_grad_ size "
+    "storage_offset stride to_sparse_coo to_sparse_csc to_sparse_csr tolist",
+)

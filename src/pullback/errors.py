@@ -500,14 +500,14 @@ _TOLD_PLACES: set[tuple[str, int] | None] = set()
 
 def warn_of_number() -> None:
     """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
-    user = sys._getframe(3)
+    user = sys._getframe(callers_level() - 1)
     written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] == _WRITES
     place = (user.f_code.co_filename, user.f_lineno) if written else None
     if place not in _TOLD_PLACES:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
         _TOLD_PLACES.add(place)
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 from pullback.autograd.graph import saved_tensors_hooks
-from pullback.tensor.memory import WRITES
 
 import pullback
+from pullback.tensor.memory import WRITES
 from tests.oracle import cases
 from tests.programs.graph.saved_values import saver
 from tests.side_by_side import constant, leaf, plain

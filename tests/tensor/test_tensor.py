@@ -6,11 +6,13 @@ shapes, text, errors.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import gc
 import operator
 import pickle
 import re
+import warnings
 import weakref
 from collections.abc import Callable
 from types import ModuleType
@@ -552,3 +554,30 @@ def test_an_error_of_numpys_about_an_axis_never_contradicts_itself() -> None:
 def test_functions_of_tensors_refuse_what_is_none(call: Any) -> None:
     with pytest.raises(TypeError, match=r"(zero_|fill_|result_type|svd_lowrank|pca_lowrank)\(\)"):
         call()
+
+
+BY_SELF = sorted(
+    name
+    for name in dir(pullback.Tensor)
+    if callable(getattr(pullback.Tensor, name))
+    and (not name.startswith("_") or name.startswith("__") or name == "_is_view")
+    and name not in vars(object).keys() - {"__repr__", "__format__", "__reduce_ex__"}
+    and name != "__array__"  # which is of Python in torch, too
+)
+
+
+@pytest.mark.parametrize("name", BY_SELF)
+def test_a_method_says_that_it_is_given_no_tensor(name: str) -> None:
+    method = getattr(pullback.Tensor, name)  # any other error fails the test
+    for arguments in (([1.0],), (3,), ("a",), (None,), (object(),), ([1.0], 0), ([1.0], [2.0])):
+        with warnings.catch_warnings(action="ignore"), contextlib.suppress(TypeError, RuntimeError, ValueError):
+            method(*arguments)
+
+
+def test_a_method_of_a_tensor_names_itself_and_what_it_is_given() -> None:
+    with pytest.raises(
+        TypeError, match=r"(?s)descriptor 'stride' for 'Tensor' objects doesn't apply to a 'list'.*expected"
+    ):
+        pullback.Tensor.stride([1.0])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="descriptor '__getitem__' for 'Tensor' objects doesn't apply to a 'list'"):
+        pullback.Tensor.__getitem__([1.0], "a")  # type: ignore[arg-type]

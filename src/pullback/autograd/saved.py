@@ -215,8 +215,8 @@ def check_memory(node: Any, saved: Sequence[Any]) -> None:
                 f"shape {list(t._data.shape)}, saved by {node.name()}; its .data was set since. The gradient is "
                 "computed with the new values where they are read again, and with the old ones in all that was "
                 f"computed before, as in PyTorch, which does not say so.\n{lines}  What to do: call backward() before; "
-                "or write to it in place, by copy_(), which is checked. If the new memory holds the same values, all is "
-                "well: hide this warning, by warnings.filterwarnings.",
+                "or write to it in place, by copy_(), which is checked. If the new memory holds the same values, the "
+                "gradient is right: hide this warning, by warnings.filterwarnings.",
                 stacklevel=errors.callers_level(),
             )
 

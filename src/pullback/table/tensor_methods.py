@@ -6,6 +6,11 @@ gets them: once all operations of `ops` are entered, and again after those that 
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import errors
 from ..tensor.tensor import Tensor, extend
 from .entry import METHODS, NAMES, TABLE
 from .inplace import operator_of, twin_of
@@ -33,3 +38,45 @@ def _enter_twins() -> None:
                 NAMES[""][f"{name}_"] = twin
         if op.written_by and not hasattr(Tensor, f"__{op.written_by}__"):
             extend({f"__{op.written_by}__": operator_of(getattr(Tensor, f"{op.name}_"))})
+
+
+def for_own_kind(cls: type, names: str) -> None:
+    """Have these methods of a class refuse an object of another class, as in ``Tensor.dim([1.0])``.
+
+    PyTorch's are of C, which refuse it. A look at each call would cost too much here: the AttributeError that comes of
+    it is told as what it is.
+    """
+    for name in names.split():
+        setattr(cls, name, _for_own_kind(cls, name, getattr(cls, name)))
+
+
+def other_kind(cls: type, name: str, found: Any) -> TypeError:
+    """The error of a method of a class that is called for an object of another class."""
+    text = f"descriptor {name!r} for {cls.__name__!r} objects doesn't apply to a {type(found).__name__!r} object"
+    return TypeError(errors.message(text, expected=f"a {cls.__name__}", found=errors.describe(found)))
+
+
+def _for_own_kind(cls: type, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    if method.__code__.co_argcount == 1 and not method.__code__.co_kwonlyargcount:  # the faster form
+
+        @functools.wraps(method)
+        def call(self: Any) -> Any:
+            try:
+                return method(self)
+            except AttributeError:
+                if isinstance(self, cls):
+                    raise
+                raise other_kind(cls, name, self) from None
+
+        return call
+
+    @functools.wraps(method)
+    def call_with(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return method(self, *args, **kwargs)
+        except AttributeError:
+            if isinstance(self, cls):
+                raise
+            raise other_kind(cls, name, self) from None
+
+    return call_with

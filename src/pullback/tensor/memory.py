@@ -204,12 +204,14 @@ class Writes:
         self.n = self.detached = 0
         self.replaced: dict[int, int] = {}
 
-    def replace(self, t: Tensor) -> None:
-        """Note that a tensor gets other memory, which its version does not tell."""
-        if id(t) not in self.replaced:
-            weakref.finalize(t, self.replaced.pop, id(t), None).atexit = False
-        self.replaced[id(t)] = next_order()
-        self.n = next_write()
+    def replace(self, t: Tensor, data: Any) -> None:
+        """Give a tensor a payload. If it lies in other memory, note that: the tensor's version does not tell."""
+        if not same_elements(t._data, data):
+            if id(t) not in self.replaced:
+                weakref.finalize(t, self.replaced.pop, id(t), None).atexit = False
+            self.replaced[id(t)] = next_order()
+            self.n = next_write()
+        t._set_payload(data)
 
 
 KEEPERS: dict[int, list[Callable[[], None]]] = {}

@@ -260,4 +260,6 @@ def warn_of_item(t: Any, method: str) -> None:
         return
     said = f"the function of a solver takes a number, by {method}(), from a tensor that is differentiated"
     advice = f"compute with the tensor; where it is a constant, or is shown, write t.detach().{method}()"
-    warnings.warn(errors.message(f"{said}: no derivative passes through it", do=advice), stacklevel=3)
+    warnings.warn(
+        errors.message(f"{said}: no derivative passes through it", do=advice), stacklevel=errors.callers_level()
+    )

@@ -23,7 +23,7 @@ from .. import errors
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
 from .gpu import gpu_of, refuse_gpu
-from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_fit, next_write, same_elements
+from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_fit, next_write
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
@@ -366,9 +366,7 @@ class Tensor(Methods):
         check_fit("data", self, value)
         if value._data.dtype.kind not in "fcV" and self._requires_grad:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        if not same_elements(self._data, value._data):
-            WRITES.replace(self)
-        self._set_payload(value._data)
+        WRITES.replace(self, value._data)
 
     @data.deleter
     def data(self) -> None:

@@ -19,6 +19,7 @@ from ...interpreters.batched import looped, refused
 from ...kernels.positions import add_at, layout
 from ...table.calls import apply, on
 from ...table.entry import linear, method
+from ...table.tensor_methods import other_kind
 from ...tensor.adding import summing
 from ...tensor.arrays import beside, zeros_beside
 from ...tensor.modes import LEVELS, thread
@@ -297,7 +298,12 @@ def _subscript(self: Tensor, index: Any) -> Tensor:
     if type(index) is int:
         return apply(getitem.op, (self, (index,)), {})
     parts = index if type(index) is tuple else (index,)
-    first, second = (parts, None) if _gives_a_view(parts) else two_steps(index, self._data.shape)
+    try:
+        first, second = (parts, None) if _gives_a_view(parts) else two_steps(index, self._data.shape)
+    except AttributeError:
+        if isinstance(self, Tensor):
+            raise
+        raise other_kind(Tensor, "__getitem__", self) from None
     if second is None:
         return apply(getitem.op, (self, first), {})
     out = self if first is WHOLE else apply(getitem.op, (self, first), {})
