@@ -12,7 +12,7 @@ import io
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -100,18 +100,21 @@ Import = ast.Import | ast.ImportFrom
 
 def violations(root: Path) -> list[str]:
     """Everything in `root`, the package's folder, that breaks a rule, as `path:line: what is wrong and what to do`."""
-    found = []
+    found: list[str] = []
+    lengths: dict[Path, int] = {}
     for path in sorted(root.rglob("*.py")):
         source = path.read_text("utf-8")
         tree = ast.parse(source, str(path))
-        problems = [*_import_problems(path.relative_to(root), tree, root), *_size_problems(source, tree)]
+        code = _lines_of_code(source, tree)
+        lengths[path] = len(code)
+        problems = [*_import_problems(path.relative_to(root), tree, root), *_size_problems(code, tree)]
         found += [f"{path.relative_to(root.parent)}:{line}: {problem}" for line, problem in sorted(problems)]
-    return found + _room_problems(root)
+    return found + _room_problems(root, lengths)
 
 
-def _room_problems(root: Path) -> list[str]:
+def _room_problems(root: Path, length: Mapping[Path, int]) -> list[str]:
     """Folders that are too full, rooms that are too long, and file names that stand for two things."""
-    files = sorted(root.rglob("*.py"))
+    files = list(length)
     found = []
     for folder, count in sorted(Counter(path.parent for path in files).items()):
         if count > FILES_PER_FOLDER:
@@ -119,8 +122,7 @@ def _room_problems(root: Path) -> list[str]:
             found.append(f"{place}: {count} files, of at most {FILES_PER_FOLDER} in a folder: divide it by ideas")
     lengths: Counter[str] = Counter()
     for path in files:
-        source = path.read_text("utf-8")
-        lengths[path.relative_to(root).parts[0]] += len(_lines_of_code(source, ast.parse(source)))
+        lengths[path.relative_to(root).parts[0]] += length[path]
     for room, most in LINES_PER_ROOM.items():
         if lengths[room] > most:
             found.append(f"{PACKAGE}/{room}: {lengths[room]} lines of code, of at most {most} in this room")
@@ -216,8 +218,7 @@ def _layer_problem(home: str, target: str, in_function: bool) -> str | None:
     return None
 
 
-def _size_problems(source: str, tree: ast.Module) -> Iterator[tuple[int, str]]:
-    code = _lines_of_code(source, tree)
+def _size_problems(code: set[int], tree: ast.Module) -> Iterator[tuple[int, str]]:
     if len(code) > LINES_PER_FILE:
         yield 1, f"{len(code)} lines of code, of at most {LINES_PER_FILE} in a file: split it"
     for node in ast.walk(tree):
