@@ -403,3 +403,16 @@ def test_what_is_noted_of_memory_goes_with_the_tensor() -> None:
     del x
     gc.collect()
     assert len(WRITES.replaced) == before
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_tensor_in_the_same_place_as_one_that_died_unseen_is_another() -> None:
+    x = leaf(pullback, [2.0, 3.0])
+    loss = (x * x).sum()
+    gone = weakref.ref(leaf(pullback, [1.0]))
+    WRITES.replaced[id(x)] = gone, -(2**62)  # as after an exception within the callback of a weak reference
+    try:
+        loss.backward()
+    finally:
+        del WRITES.replaced[id(x)]
+    assert x.grad.tolist() == [4.0, 6.0]

@@ -208,7 +208,7 @@ def check_memory(node: Any, saved: Sequence[Any]) -> None:
     if type(saved) is PackedTuple:  # the hooks are responsible
         return
     for t in saved:
-        if isinstance(t, Tensor) and node._order > WRITES.replaced.get(id(t), node._order):
+        if isinstance(t, Tensor) and WRITES.replaced_since(t, node._order):
             names, lines = Details.of_replaced(node, t)
             warnings.warn(
                 f"one of the variables needed for gradient computation got other memory: {names}a {t.dtype} tensor of "

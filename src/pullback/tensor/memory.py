@@ -195,23 +195,27 @@ class Writes:
     """A number that changes with every write in place: while it stays the same, no saved tensor was written to.
 
     detached: its value when `detach_` last took a tensor out of the graph; that counts as a write. replaced: for each
-    tensor that got other memory, by its id, the number in the order of nodes that was next then; that counts, too.
+    tensor that got other memory, by its id, itself and the number in the order of nodes that was next then.
     """
 
     __slots__ = ("detached", "n", "replaced")
 
     def __init__(self) -> None:
         self.n = self.detached = 0
-        self.replaced: dict[int, int] = {}
+        self.replaced: dict[int, tuple[weakref.ref[Any], int]] = {}
 
     def replace(self, t: Tensor, data: Any) -> None:
         """Give a tensor a payload. If it lies in other memory, note that: the tensor's version does not tell."""
         if not same_elements(t._data, data):
-            if id(t) not in self.replaced:
-                weakref.finalize(t, self.replaced.pop, id(t), None).atexit = False
-            self.replaced[id(t)] = next_order()
+            name, replaced = id(t), self.replaced
+            replaced[name] = weakref.ref(t, lambda gone: replaced.pop(name, None)), next_order()
             self.n = next_write()
         t._set_payload(data)
+
+    def replaced_since(self, t: Tensor, order: int) -> bool:
+        """Whether a tensor got other memory since a node of this number in the order was made."""
+        held, when = self.replaced.get(id(t), (None, order))
+        return when < order and held is not None and held() is t  # what died may be there still, if no stack was left
 
 
 KEEPERS: dict[int, list[Callable[[], None]]] = {}
