@@ -68,7 +68,7 @@ def _for_own_kind(cls: type, name: str, method: Callable[..., Any]) -> Callable[
                     raise
                 raise other_kind(cls, name, self) from None
 
-        return call
+        return errors.called(call, name)
 
     @functools.wraps(method)
     def call_with(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -79,4 +79,4 @@ def _for_own_kind(cls: type, name: str, method: Callable[..., Any]) -> Callable[
                 raise
             raise other_kind(cls, name, self) from None
 
-    return call_with
+    return errors.called(call_with, name)
