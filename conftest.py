@@ -137,17 +137,28 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 
 
 # Tests of the source itself; programs of the gallery; files of tests that go over the table of operations once more,
-# for another dtype, another interpreter or bad input; and the solvers of SciPy, which solve a hundred times for each
-# derivative. Counting the lines they run would double the time of all tests. `--count-everything` counts them, in
-# `.ci/full`.
+# for another dtype, another interpreter, another device or bad input; graphs of a million nodes; and the solvers of
+# SciPy, which solve a hundred times for each derivative. Counting the lines they run would double the time of all
+# tests. `--count-everything` counts them, in `.ci/full`.
 NOT_COUNTED = (
     "docs/gallery/",
     "tests/house/",
     "tests/scipy/",
+    "tests/autograd/test_engine_contract.py",
+    "tests/autograd/test_interrupts.py",
+    "tests/autograd/test_memory.py",
+    "tests/device/test_cuda_compile.py",
+    "tests/device/test_gpu_benchmark.py",
+    "tests/device/test_modes.py",
+    "tests/distributed/test_placements.py",
+    "tests/interpreters/test_dual_on_arrays.py",
     "tests/interpreters/test_payload.py",
     "tests/interpreters/test_payload_beside_arrays.py",
+    "tests/random_programs/",
+    "tests/testing/test_check_payload.py",
     *(f"tests/table/test_{name}.py" for name in ("bfloat16", "half", "hostile", "jets", "layouts", "ops_modes")),
-    *(f"tests/table/test_{name}.py" for name in ("promotion", "results", "saved_attributes", "unlucky_names")),
+    *(f"tests/table/test_{name}.py" for name in ("compile_ops", "promotion", "results", "saved_attributes")),
+    "tests/table/test_unlucky_names.py",
 )
 
 
