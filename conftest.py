@@ -44,6 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--low-thresholds", action="store_true", help="lower every size of tests/thresholds.py")
     parser.addoption("--count-everything", action="store_true", help="count what every test runs as covered")
     parser.addoption("--quick", action="store_true", help="what a newcomer runs: see tests/quick.py")
+    parser.addoption("--day", metavar="DATE", help="of the second rounds, run a third that the date chooses")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order that this number chooses")
 
 
@@ -136,39 +137,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 # -- what is counted as covered ----------------------------------------------------------------------------------------
 
 
-# Tests of the source itself; programs of the gallery; files of tests that go over the table of operations once more,
-# for another dtype, another interpreter, another device or bad input; graphs of a million nodes; and the solvers of
-# SciPy, which solve a hundred times for each derivative. Counting the lines they run would double the time of all
-# tests. `--count-everything` counts them, in `.ci/full`.
-NOT_COUNTED = (
-    "docs/gallery/",
-    "tests/house/",
-    "tests/scipy/",
-    "tests/autograd/test_engine_contract.py",
-    "tests/autograd/test_interrupts.py",
-    "tests/autograd/test_memory.py",
-    "tests/device/test_cuda_compile.py",
-    "tests/device/test_gpu_benchmark.py",
-    "tests/device/test_modes.py",
-    "tests/distributed/test_placements.py",
-    "tests/interpreters/test_dual_on_arrays.py",
-    "tests/interpreters/test_payload.py",
-    "tests/interpreters/test_payload_beside_arrays.py",
-    "tests/random_programs/",
-    "tests/testing/test_check_payload.py",
-    *(f"tests/table/test_{name}.py" for name in ("bfloat16", "half", "hostile", "jets", "layouts", "ops_modes")),
-    *(f"tests/table/test_{name}.py" for name in ("compile_ops", "promotion", "results", "saved_attributes")),
-    "tests/table/test_unlucky_names.py",
-)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Run a test that is not counted as covered without the tracer that counts.
 
-    The marker `no_cover` of pytest-cov takes away one tracer of two in the processes of pytest-xdist.
+    Those of the quick run are counted. To count the others would double the time of all tests: `--count-everything`
+    does, in `.ci/full`. The marker `no_cover` of pytest-cov takes away one tracer of two in the processes of
+    pytest-xdist.
     """
-    tracer, counted = sys.gettrace(), not item.nodeid.startswith(NOT_COUNTED)
+    tracer, counted = sys.gettrace(), quick.is_quick(item.nodeid)
     if counted or item.config.getoption("--count-everything"):
         return (yield)
     sys.settrace(None)
@@ -226,8 +203,11 @@ LEFT_OUT = pytest.StashKey[int]()
 
 
 def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the quick run, and count the others."""
-    kept = [i for i in items if quick.is_quick(i.nodeid) and not any(map(i.get_closest_marker, quick.MARKED))]
+    """Keep the tests of the quick run, or those of the day, and count the others."""
+    if config.getoption("--quick"):
+        kept = [i for i in items if quick.is_quick(i.nodeid) and not any(map(i.get_closest_marker, quick.MARKED))]
+    else:
+        kept = [i for i in items if quick.is_of_the_day(i.nodeid, config.getoption("--day"))]
     config.stash[LEFT_OUT] = len(items) - len(kept)
     items[:] = kept
 
@@ -247,7 +227,7 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests that need a package which is not there, and put them in another order if asked to."""
-    if config.getoption("--quick"):
+    if config.getoption("--quick") or config.getoption("--day"):
         _leave_out_what_is_long(config, items)
     if config.getoption("--shuffle") is not None:
         random.Random(config.getoption("--shuffle")).shuffle(items)
@@ -278,7 +258,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if left_out or long:
         terminalreporter.write_sep("-", "left out", yellow=True)
     if long:
-        terminalreporter.write_line(f"tests: {long}, because this was a quick run (./run test --all runs them)")
+        why = "this was a quick run" if terminalreporter.config.getoption("--quick") else "they are of another day"
+        terminalreporter.write_line(f"tests: {long}, because {why} (./run test --all runs them)")
     for reason, nodes in left_out.items():
         files = sum("::" not in node for node in nodes)
         tests = f"tests: {len(nodes) - files}" + (f", and whole files of tests: {files}" if files else "")
