@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import re
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -518,3 +519,58 @@ def test_half_precision_is_left_in_between(torch: ModuleType, code: str) -> None
     assert found[0][0]
     for mine, theirs in zip(found[0][1:], found[1][1:], strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-2, atol=2e-3 * np.abs(theirs[np.isfinite(theirs)]).max())
+
+
+# Numbers that a dtype cannot hold -------------------------------------------------------------------------------------
+
+TOO_LARGE = [
+    ("threshold", (2, 7e4), "float16"),
+    ("threshold", (2, -1e5), "float16"),
+    ("threshold", (2, 1e39), "bfloat16"),
+    ("threshold", (2, 1e39), "float32"),
+    ("threshold", (1e39, 2), "float16"),
+    ("threshold", (2, 300), "uint8"),
+    ("threshold", (float("inf"), 2), "int32"),
+    ("threshold", (float("nan"), 2), "int64"),
+    ("threshold", (2**40, 2), "int32"),
+    ("hardtanh", (-7e4, 7e4), "float16"),
+    ("hardtanh", (0, 1e39), "bfloat16"),
+    ("hardtanh", (0, 1e39), "float32"),
+    ("hardtanh", (0, 300), "int8"),
+]
+
+
+def of_numbers(lib: ModuleType, name: str, numbers: tuple[float, ...], dtype: str, inplace: bool) -> Any:
+    x = lib.tensor([1, 3], dtype=getattr(lib, dtype))
+    try:
+        return getattr(lib.nn.functional, name)(x, *numbers, inplace=inplace).tolist()
+    except RuntimeError as error:
+        known = re.search("value cannot be converted to type .* without overflow", str(error))
+        return "refused" if known else str(error), x.tolist()
+
+
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize(("name", "numbers", "dtype"), TOO_LARGE)
+def test_a_number_that_the_dtype_cannot_hold_is_refused(
+    name: str, numbers: tuple[float, ...], dtype: str, inplace: bool
+) -> None:
+    assert of_numbers(pullback, name, numbers, dtype, inplace) == ("refused", [1, 3])
+
+
+HELD = [
+    ("threshold", (2, 65504), "float16"),
+    ("threshold", (7e4, 2), "float16"),
+    ("threshold", (2, float("-inf")), "float16"),
+    ("threshold", (2, 1e38), "bfloat16"),
+    ("threshold", (2, -1), "uint8"),
+    ("hardtanh", (float("-inf"), 2), "float16"),
+    ("hardtanh", (-65504, 2), "float16"),
+    ("hardtanh", (0, 2.5), "int32"),
+]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("inplace", [False, True])
+@pytest.mark.parametrize(("name", "numbers", "dtype"), TOO_LARGE + HELD)
+def test_so_it_is_in_torch(torch: ModuleType, name: str, numbers: tuple[float, ...], dtype: str, inplace: bool) -> None:
+    assert of_numbers(pullback, name, numbers, dtype, inplace) == of_numbers(torch, name, numbers, dtype, inplace)

@@ -205,9 +205,7 @@ def second_backward(node: Any) -> RuntimeError:
 
 def check_memory(node: Any, saved: Sequence[Any]) -> None:
     """Warn if a saved tensor got other memory since its node was made: its version is still the same."""
-    if type(saved) is PackedTuple:  # the hooks are responsible
-        return
-    for t in saved:
+    for t in saved:  # for those that are packed, the hooks are responsible
         if isinstance(t, Tensor) and WRITES.replaced_since(t, node._order):
             names, lines = Details.of_replaced(node, t)
             warnings.warn(

@@ -25,6 +25,7 @@ from ...table.inplace import write_into
 from ...table.op import Op
 from ...table.operands import converted, data_of, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
+from ...tensor import dtypes
 from ...tensor.arrays import writable
 from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
@@ -88,6 +89,9 @@ def _check_hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, 
     need_numbers("hardtanh", min_val=min_val, max_val=max_val)
     if min_val > max_val:
         raise refuse("hardtanh", "min_val <= max_val", f"{min_val} and {max_val}", error=ValueError)
+    if isinstance(input, Tensor):
+        for bound in (min_val, max_val):
+            dtypes.refuse_overflow(bound, input._data.dtype)
     return _asked(inplace, input, min_val, max_val)
 
 
@@ -215,6 +219,10 @@ def softsign(input: Tensor) -> Tensor:
 
 def _check_threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     need_numbers("threshold", threshold=threshold, value=value)
+    if isinstance(input, Tensor):
+        kind = input._data.dtype
+        dtypes.refuse_overflow(threshold, np.dtype(np.float32) if kind.itemsize == 2 and kind.kind in "fV" else kind)
+        dtypes.refuse_overflow(value, kind)
     return _asked(inplace, input, threshold, value)
 
 
@@ -233,10 +241,11 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
     """`input` where it is above `threshold`, else `value`."""
     if input.dtype.kind not in "iuf":
         raise refuse("threshold", "real numbers", errors.describe(input), error=NotImplementedError)
+    made = np.asarray(value).astype(input.dtype)  # a negative number wraps around in unsigned integers
     return either(
         _above(input, threshold),
         input,
-        np.asarray(value, input.dtype)[()] if is_foreign(input) else np.asarray(value, input.dtype),
+        made[()] if is_foreign(input) else made,
     )
 
 
