@@ -214,7 +214,7 @@ def check_memory(node: Any, saved: Sequence[Any]) -> None:
                 "computed with the new values where they are read again, and with the old ones in all that was "
                 f"computed before, as in PyTorch, which does not say so.\n{lines}  What to do: call backward() before; "
                 "or write to it in place, by copy_(), which is checked. If the new memory holds the same values, the "
-                "gradient is right: hide this by warnings.filterwarnings(\"ignore\", message=\".*got other memory\").",
+                'gradient is right: hide this by warnings.filterwarnings("ignore", message=".*got other memory").',
                 stacklevel=errors.callers_level(),
             )
 
