@@ -44,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--low-thresholds", action="store_true", help="lower every size of tests/thresholds.py")
     parser.addoption("--count-everything", action="store_true", help="count what every test runs as covered")
     parser.addoption("--quick", action="store_true", help="what a newcomer runs: see tests/quick.py")
-    parser.addoption("--day", metavar="DATE", help="of the second rounds, run a third that the date chooses")
+    parser.addoption("--day", metavar="DATE", help="of the tests that take turns, run a third that the date chooses")
     parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in an order that this number chooses")
 
 

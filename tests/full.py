@@ -62,6 +62,7 @@ STEPS = {
         "large arrays: the table and SciPy's functions with lowered thresholds",
         ("-m pytest -q -n {jobs} --low-thresholds tests/table tests/optim tests/scipy",),
     ),
+    "all": Step("every test, with PyTorch", ("-m pytest -q -n {jobs} -m 'not jax'",)),
     "coverage": Step(
         "coverage without PyTorch",
         (

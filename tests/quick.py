@@ -1,7 +1,7 @@
 """What `./run test` runs: each recorded program, each operation once, and the tests of each room that are short.
 
-`pytest --quick` leaves out the rest, and says how many tests that were; `./run test --all` runs everything. `.ci/run`
-runs everything but two thirds of the second rounds, which change from day to day.
+`pytest --quick` leaves out the rest, and says how many tests that were; `./run test --all` runs everything. In
+`.ci/run` the tests of some files take turns: a third of them each day.
 """
 
 from __future__ import annotations
@@ -53,32 +53,37 @@ def is_quick(nodeid: str) -> bool:
     return not nodeid.startswith(LEFT_OUT) or _TABLE.match(nodeid) is not None
 
 
-# Files of tests that go over the table of operations once more: for another dtype, another interpreter, another device,
-# bad input, or on many ranks; and over the distributions and the methods of SciPy, one by one.
-SECOND_ROUNDS = (
-    "tests/device/test_cuda_compile.py",
-    "tests/device/test_modes.py",
-    "tests/distributed/test_adjoints.py::test_every_collective_is_the_transpose_of_its_adjoint",
+# Files and folders whose tests take turns, because together they are long: those that go over the table of operations
+# once more, for another dtype, another interpreter, a device that is not there, bad input, or on many ranks; over the
+# functions of SciPy; over ways in which ranks get stuck; large graphs; benchmarks.
+IN_TURN = (
+    "tests/autograd/test_engine_contract.py::test_a_deep_graph",
+    "tests/autograd/test_memory.py",
+    "tests/compile/test_compile_c.py",
+    "tests/device/",
+    "tests/distributed/test_adjoints.py",
     "tests/distributed/test_placements.py",
+    "tests/distributed/test_stuck.py",
+    "tests/distributed/test_training.py",
+    "tests/house/test_benchmarks.py",
+    "tests/house/test_hostile_calls.py",
     "tests/interpreters/test_dual_on_arrays.py",
     "tests/interpreters/test_payload.py",
     "tests/interpreters/test_payload_beside_arrays.py",
-    "tests/scipy/test_complex_unknowns.py",
-    "tests/scipy/test_ivp_orders.py",
-    "tests/scipy/test_univariate.py",
+    "tests/scipy/",
     *(f"tests/table/test_{name}.py" for name in ("bfloat16", "compile_ops", "half", "hostile", "jets", "layouts")),
     *(f"tests/table/test_{name}.py" for name in ("ops_modes", "promotion", "results", "saved_attributes")),
     "tests/table/test_unlucky_names.py",
 )
-SHARE = 3  # one test in three of them
+SHARE = 3  # one in three of them is run on a day
 
 
 def is_of_the_day(nodeid: str, day: str) -> bool:
-    """Whether `.ci/run` runs a test on a day, by its name: of the second rounds, a third that the date chooses.
+    """Whether `.ci/run` runs a test on a day, by its name: of those in turn, a third that the date chooses.
 
     >>> [is_of_the_day("tests/table/test_jets.py::test_jets[sin]", f"2026010{n}") for n in range(1, 7)]
     [True, True, False, False, True, False]
     >>> is_of_the_day("tests/table/test_ops.py::test_values[sin]", "20260101")
     True
     """
-    return not nodeid.startswith(SECOND_ROUNDS) or zlib.crc32(f"{day} {nodeid}".encode()) % SHARE == 0
+    return not nodeid.startswith(IN_TURN) or zlib.crc32(f"{day} {nodeid}".encode()) % SHARE == 0

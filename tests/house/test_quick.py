@@ -58,15 +58,15 @@ def test_only_what_is_missing_leaves_a_test_out(monkeypatch: pytest.MonkeyPatch)
         assert conftest._absent(text) is None
 
 
-def test_the_second_rounds_of_three_days_are_different_and_are_about_a_third() -> None:
-    tests = [f"{file}::test_it[{n}]" for file in quick.SECOND_ROUNDS if file.endswith(".py") for n in range(100)]
+def test_what_is_run_in_turn_is_about_a_third_and_another_one_each_day() -> None:
+    tests = [f"{place}::test_it[{n}]" for place in quick.IN_TURN if not place.endswith("/") for n in range(100)]
     days = [{t for t in tests if quick.is_of_the_day(t, day)} for day in ("20260101", "20260102", "20260301")]
     assert all(len(tests) / 4 < len(day) < len(tests) / 2.5 for day in days)
     assert len(days[0] | days[1] | days[2]) > max(map(len, days)) * 1.5
 
 
-def test_each_second_round_is_there() -> None:
-    for name in quick.SECOND_ROUNDS:
-        file, _, test = name.partition("::")
-        assert not test or f"def {test}(" in (ROOT / file).read_text("utf-8"), name
-        assert (ROOT / file).is_file(), name
+@pytest.mark.parametrize("name", quick.IN_TURN)
+def test_what_is_run_in_turn_is_there(name: str) -> None:
+    path, _, test = name.partition("::")
+    assert (ROOT / path).exists()
+    assert not test or f"def {test}" in (ROOT / path).read_text("utf-8")
