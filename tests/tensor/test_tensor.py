@@ -7,9 +7,9 @@ shapes, text, errors.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import copy
 import gc
+import itertools
 import operator
 import pickle
 import re
