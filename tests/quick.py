@@ -54,17 +54,20 @@ def is_quick(nodeid: str) -> bool:
 
 
 # Files and folders whose tests take turns, because together they are long: those that go over the table of operations
-# once more, for another dtype, another interpreter, a device that is not there, bad input, or on many ranks; over the
-# functions of SciPy; over ways in which ranks get stuck; large graphs; benchmarks.
+# once more, for another dtype, another interpreter, bad input, or on many ranks; over the functions of SciPy; over ways
+# in which ranks get stuck; exceptions at each line; large graphs; benchmarks.
 IN_TURN = (
     "tests/autograd/test_engine_contract.py::test_a_deep_graph",
+    "tests/autograd/test_interrupts.py",
     "tests/autograd/test_memory.py",
+    "tests/cli/test_hostile_scripts.py",
     "tests/compile/test_compile_c.py",
-    "tests/device/",
+    "tests/device/test_gpu_benchmark.py",
     "tests/distributed/test_adjoints.py",
     "tests/distributed/test_placements.py",
     "tests/distributed/test_stuck.py",
     "tests/distributed/test_training.py",
+    "tests/func/test_sparse_programs.py",
     "tests/house/test_benchmarks.py",
     "tests/house/test_hostile_calls.py",
     "tests/interpreters/test_dual_on_arrays.py",
