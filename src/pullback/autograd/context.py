@@ -130,7 +130,7 @@ class FunctionNode(Node):
                 expected = 0 if self._versions is None else self._versions[i]
                 if t._version_of.n != expected:
                     raise written_since(self, t, expected)
-        if WRITES.replaced:
+        if WRITES.moved < self._order:
             check_memory(self, saved)
         if type(saved) is PackedTuple:
             saved = tuple(saved.unpacked(self))

@@ -313,7 +313,7 @@ def _setting(init: Callable[..., Any]) -> Callable[..., Any]:
 def _detaching(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def detach_(self: Tensor) -> Any:
-        before = isinstance(self, Tensor) and self._requires_grad  # the method refuses what is no tensor
+        before = isinstance(self, Tensor) and self._requires_grad  # if it is no tensor, the method refuses it
         found = method(self)
         if before and thread.modes.recording:
             gradient_of(self).off = _here(), "detach_"

@@ -95,7 +95,7 @@ class OpNode(Node):
                 raise written_since(self, value, 0 if self.versions is None else self.versions[i])
         if self.writes < WRITES.detached:
             self._refuse_detached()
-        if WRITES.replaced:
+        if WRITES.moved < self._order:
             check_memory(self, saved)
 
     def _refuse_detached(self) -> None:

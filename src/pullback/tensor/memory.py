@@ -195,21 +195,24 @@ class Writes:
     """A number that changes with every write in place: while it stays the same, no saved tensor was written to.
 
     detached: its value when `detach_` last took a tensor out of the graph; that counts as a write. replaced: for each
-    tensor that got other memory, by its id, itself and the number in the order of nodes that was next then.
+    tensor that got other memory, by its id, itself and the number in the order of nodes that was next then. moved: the
+    last such number: a node with a smaller one is younger, and need not look.
     """
 
-    __slots__ = ("detached", "n", "replaced")
+    __slots__ = ("detached", "moved", "n", "replaced")
 
     def __init__(self) -> None:
         self.n = self.detached = 0
+        self.moved = 1
         self.replaced: dict[int, tuple[weakref.ref[Any], int]] = {}
 
     def replace(self, t: Tensor, data: Any) -> None:
         """Give a tensor a payload. If it lies in other memory, note that: the tensor's version does not tell."""
         if not same_elements(t._data, data):
             name, replaced = id(t), self.replaced
-            replaced[name] = weakref.ref(t, lambda gone: replaced.pop(name, None)), next_order()
-            self.n = next_write()
+            now = next_order()
+            replaced[name] = weakref.ref(t, lambda gone: replaced.pop(name, None)), now
+            self.moved, self.n = now, next_write()
         t._set_payload(data)
 
     def replaced_since(self, t: Tensor, order: int) -> bool:
