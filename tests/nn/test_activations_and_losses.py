@@ -574,3 +574,30 @@ HELD = [
 @pytest.mark.parametrize(("name", "numbers", "dtype"), TOO_LARGE + HELD)
 def test_so_it_is_in_torch(torch: ModuleType, name: str, numbers: tuple[float, ...], dtype: str, inplace: bool) -> None:
     assert of_numbers(pullback, name, numbers, dtype, inplace) == of_numbers(torch, name, numbers, dtype, inplace)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("first", ["int64", "float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("second", ["float16", "bfloat16", "float32", "float64"])
+def test_huber_loss_has_the_dtype_of_the_input(torch: ModuleType, first: str, second: str) -> None:
+    found = []
+    for lib in (pullback, torch):
+        x, y = lib.tensor([3, -1]).to(getattr(lib, first)), lib.tensor([1.3, 2.0]).to(getattr(lib, second))
+        try:
+            result = lib.nn.functional.huber_loss(x, y, "none", 0.5)
+            found.append((str(result.dtype).rpartition(".")[2], result.tolist()))
+        except RuntimeError as error:
+            found.append(("refused", ["can't be cast to the desired output type" in str(error)]))
+    assert found[0][0] == found[1][0]
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-2)
+
+
+def test_huber_loss_of_two_dtypes_has_gradients() -> None:
+    x = pullback.tensor([3.0, -1.0], dtype=pullback.float16, requires_grad=True)
+    y = pullback.tensor([1.3, -0.9], dtype=pullback.float64, requires_grad=True)
+    F.huber_loss(x, y, delta=0.5).backward()
+    assert x.grad is not None
+    assert y.grad is not None
+    assert (x.grad.dtype, y.grad.dtype) == (pullback.float16, pullback.float64)
+    np.testing.assert_allclose(x.grad.numpy(), [0.25, -0.05], rtol=2e-3)
+    np.testing.assert_allclose(y.grad.numpy(), [-0.25, 0.05], rtol=2e-3)

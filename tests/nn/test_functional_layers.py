@@ -490,3 +490,11 @@ def test_a_batch_of_one_weight_beside_images_without_a_batch(name: str) -> None:
 
     assert pullback.func.vmap(lambda w: convolve(x, w))(weights).tolist() == [convolve(x, weights[0]).tolist()]
     assert pullback.func.vmap(curvature)(weights).tolist() == [curvature(weights[0]).tolist()]
+
+
+@pytest.mark.parametrize(("training", "eps"), [(True, 0.0), (True, -1.0), (True, float("nan")), (False, -0.1)])
+def test_batch_norm_refuses_what_no_variance_can_be_added_to(training: bool, eps: float) -> None:
+    x, running = pullback.ones(3, 2), [pullback.zeros(2), pullback.ones(2)]
+    with pytest.raises(ValueError, match=r"batch_norm eps must be (positive during training|non-negative), but got"):
+        pullback.nn.functional.batch_norm(x, *running, training=training, eps=eps)
+    assert [t.tolist() for t in running] == [[0, 0], [1, 1]]

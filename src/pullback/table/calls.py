@@ -28,7 +28,7 @@ from .levels import highest, inner, interpreted, mapped
 from .narrow import in_float32
 from .nodes import OpNode, Plan
 from .op import Op
-from .operands import cast, common_dtype, refuse_infinite
+from .operands import cast, common_dtype
 from .results import out_of, write_out
 
 _ndarray = np.ndarray
@@ -360,8 +360,6 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                         # next to half precision, a number keeps its digits, in the rules as well
                         fits = dtype.char != "e" or fits_half(op, n)
                         operands[i], exact = np.asarray(n, dtype if fits else np.float32), exact and fits
-                        if op.about.rounds and dtype.char == "e":
-                            refuse_infinite(n, operands[i])
                 if not exact:
                     args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
         else:

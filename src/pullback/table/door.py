@@ -3,11 +3,13 @@
 The public signature of an entry declares arguments as ``Tensor``, ``bool``, ``int``, ``int | Sequence[int]`` or
 ``float``, or as one of these or None. An integer has 64 bits, as in torch. `admit` looks at the arguments before
 anything else sees them, and refuses in torch's words. Types that were admitted together are noted in `Op.admitted`: a
-call with the same types costs one look into that set.
+call with the same types costs one look into that set. `holding` looks at numbers: one that the dtype of the tensors
+cannot hold is refused before it becomes infinite.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor import dtypes
+from ..tensor.nested import instances
 from ..tensor.tensor import Tensor, wrap
 from .op import SPELLINGS, Op
 
@@ -184,3 +187,42 @@ def operand(op: Op, name: str, value: Any, given: Iterable[Any]) -> Tensor:
             do="convert it with pullback.tensor(...) or pullback.from_numpy(...)",
         )
     )
+
+
+def holding(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The public function of an entry, with a look at its numbers first: see `About.scalars` and `About.bounds`."""
+    exact = frozenset(op.about.bounds.split())
+    named = (*op.about.scalars.split(), *exact)
+    placed = [(op.public.index(name), name) for name in named]
+    count = op.places
+
+    @functools.wraps(call)
+    def held(*args: Any, **kwargs: Any) -> Any:
+        given = len(args)
+        for place, name in placed:
+            value = args[place] if place < given else kwargs.get(name) if kwargs else None
+            if dtypes.is_large(value):
+                _hold(op, value, name in exact, args, kwargs)
+        if given > count and not op.variadic:  # torch's older form has numbers among the tensors
+            for value in args:
+                if dtypes.is_large(value):
+                    _hold(op, value, bool(exact), args, kwargs)
+        return call(*args, **kwargs)
+
+    return held
+
+
+def _hold(op: Op, value: Any, exact: bool, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse a number that the dtype of the tensors of a call cannot hold, or the default dtype beside integers."""
+    tensors = instances((*args, *kwargs.values()), Tensor)
+    found = [t._data for t in tensors if t._data.dtype.kind in "fcV"]
+    if not (found or type(value) is float):
+        return
+    dtype = dtypes.result_type(found or [value])
+    if not exact and dtype.itemsize == 2:
+        dtype = np.dtype(np.float32)
+    try:
+        dtypes.refuse_overflow(value, dtype)
+    except RuntimeError as error:
+        errors.rename(op.name, error, args)
+        raise

@@ -46,7 +46,7 @@ from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import NUMPY, Tensor
 from .calls import apply, binary, general, into, join, unary
 from .checks import checked_call, composite_call
-from .door import admit, first_whole, fit, kinds_of
+from .door import admit, first_whole, fit, holding, kinds_of
 from .nodes import Plans, under_title
 from .op import Op, divided
 from .operands import older_form, scaled
@@ -100,6 +100,8 @@ def _publish(
                 do="give this one another name; another signature belongs in front of the entry (`front`)",
             )
         )
+    if op.about.scalars or op.about.bounds:
+        call = holding(op, call)
     _name(op, call, model)
     if unchecked is None:
         unchecked = call

@@ -87,7 +87,10 @@ class About:
 
     fits: a function that refuses a number among operands of integers, given its place, its value and their dtype (None:
     the number wraps around, as in torch's arithmetic). rounds: whether a number next to tensors of half precision is
-    rounded to it, as bounds are in torch (a number in arithmetic keeps its digits). narrow: how bfloat16 is handled.
+    rounded to it, as bounds are in torch (a number in arithmetic keeps its digits). scalars: the arguments that are
+    numbers the computation brings to the dtype of its floating point tensors, which is float32 beside 16 bits; bounds:
+    those that it brings to the very dtype of the tensors. A finite one that this dtype cannot hold is refused by the
+    door, as it would become infinite. narrow: how bfloat16 is handled.
     "one dtype": its floating point tensors must have the same dtype. "as the first": the result is bfloat16 if its
     first tensor is, for every dtype of the others. "with the first": so too, and no other tensor is bfloat16 unless the
     first is. "itself": it reads bfloat16 directly, without conversion to
@@ -138,6 +141,8 @@ class About:
     saved: Any = ()
     fits: Callable[[int, int, np.dtype[Any]], None] | None = None
     rounds: bool = False
+    scalars: str = ""
+    bounds: str = ""
     narrow: str | Callable[[dict[str, Any]], dict[str, Any]] | None = None
     flat: bool = False
     jvp: Callable[..., Any] | None = None

@@ -108,10 +108,14 @@ def scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any
                 do=f"write alpha={int(alpha)}, or convert the tensor first",
             )
         )
+    if dtypes.is_large(alpha):
+        kind = dtypes.result_type([getattr(t, "_data", t) for t in (input, other)])
+        if kind.kind in "fcV":
+            dtypes.refuse_overflow(alpha, kind)
     if not isinstance(other, Tensor):
         return other * alpha
-    if other._data.dtype.kind in "biu" and isinstance(input, Tensor) and input._data.dtype != other._data.dtype:
-        other = Conversion.to(other, dtypes.result_type([input._data, other._data]))  # where the product fits
+    if isinstance(input, Tensor) and input._data.dtype != other._data.dtype:  # where the product fits, with its digits
+        other = Conversion.to(other, dtypes.result_type([input._data, other._data]))
     if isinstance(alpha, int) and other._data.dtype.kind in "iu":
         dtypes.refuse_overflow(alpha, other._data.dtype)
     return product(other, alpha)
@@ -120,19 +124,6 @@ def scaled(name: str, input: Any, other: Any, alpha: Any, product: Callable[[Any
 def in_range(place: int, value: int, dtype: np.dtype[Any]) -> None:
     """Refuse a number that the integer dtype of the operands cannot hold; for `About.fits`."""
     dtypes.refuse_overflow(value, dtype)
-
-
-def refuse_infinite(value: Any, found: Any) -> None:
-    """Refuse a finite number that half precision cannot hold."""
-    if np.isinf(found) and np.isfinite(value):
-        raise RuntimeError(
-            errors.message(
-                "value cannot be converted to type Half without overflow",
-                expected=f"a number of at most {np.finfo(found.dtype).max}",
-                found=str(value),
-                do="pass an infinite number, or convert the tensor with .float()",
-            )
-        )
 
 
 def cast(p: Any, dtype: np.dtype[Any]) -> Any:
@@ -207,6 +198,12 @@ def divisor(input: Any, other: Any) -> tuple[Any, Any]:
 def floating(input: Any) -> Any:
     """A payload in floating point: integers and bools in the default dtype."""
     return input if input.dtype.kind in "fcV" else converted(input, dtypes.default())
+
+
+def in_single(number: Any, beside: Any) -> Any:
+    """A number that is used beside `beside`: where that is of half precision, it keeps its digits and its range."""
+    half = is_number(number) and data_of(beside).dtype.char == "e"
+    return np.float32(number) if half else number
 
 
 def one_beside(value: Any, like: Any) -> Any:

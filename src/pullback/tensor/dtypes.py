@@ -367,6 +367,12 @@ class finfo:  # noqa: N801 - torch's name
         return f"finfo({', '.join(f'{n}={getattr(self, n):.6g}' for n in names)}, dtype={self.dtype})"
 
 
+def is_large(value: Any) -> builtins.bool:
+    """Whether it is a number that some floating point dtype cannot hold: most numbers are held by every one."""
+    kind = type(value)
+    return kind is builtins.complex or (kind in (builtins.int, builtins.float) and not -65504 <= value <= 65504)
+
+
 def refuse_overflow(value: Any, found: np.dtype[Any]) -> None:
     """RuntimeError for a number beyond the range of a dtype. Negative numbers wrap around in unsigned integers."""
     if found.kind == "b":

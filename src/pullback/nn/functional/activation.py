@@ -23,7 +23,7 @@ from ...table.checks import Written
 from ...table.entry import alias, composite, pointwise, titled
 from ...table.inplace import write_into
 from ...table.op import Op
-from ...table.operands import converted, data_of, need_numbers, plain
+from ...table.operands import converted, in_single, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor import dtypes
 from ...tensor.arrays import writable
@@ -89,13 +89,19 @@ def _check_hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, 
     need_numbers("hardtanh", min_val=min_val, max_val=max_val)
     if min_val > max_val:
         raise refuse("hardtanh", "min_val <= max_val", f"{min_val} and {max_val}", error=ValueError)
-    if isinstance(input, Tensor):
-        for bound in (min_val, max_val):
-            dtypes.refuse_overflow(bound, input._data.dtype)
+    _refuse_beyond_integers(input, min_val, max_val)
     return _asked(inplace, input, min_val, max_val)
 
 
+def _refuse_beyond_integers(input: Any, *bounds: float) -> None:
+    """Refuse bounds that the integers of a tensor cannot hold. (The door looks at floating point ones.)"""
+    if isinstance(input, Tensor) and input._data.dtype.kind in "iu":
+        for bound in bounds:
+            dtypes.refuse_overflow(bound, input._data.dtype)
+
+
 @pointwise(
+    bounds="min_val max_val",
     truths="inplace",
     home="nn.functional",
     checks=_check_hardtanh,
@@ -219,14 +225,13 @@ def softsign(input: Tensor) -> Tensor:
 
 def _check_threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     need_numbers("threshold", threshold=threshold, value=value)
-    if isinstance(input, Tensor):
-        kind = input._data.dtype
-        dtypes.refuse_overflow(threshold, np.dtype(np.float32) if kind.itemsize == 2 and kind.kind in "fV" else kind)
-        dtypes.refuse_overflow(value, kind)
+    _refuse_beyond_integers(input, threshold, value)
     return _asked(inplace, input, threshold, value)
 
 
 @pointwise(
+    scalars="threshold",
+    bounds="value",
     truths="inplace",
     home="nn.functional",
     also="threshold",
@@ -251,8 +256,7 @@ def threshold(input: Any, threshold: float, value: float) -> Any:
 
 def _above(input: Any, threshold: float) -> Any:
     """Where `input` is above a number, which keeps its digits beside half precision; also where it is NaN."""
-    least = np.float32(threshold) if data_of(input).dtype.char == "e" else threshold
-    return np.logical_not(np.less_equal(input, least))
+    return np.logical_not(np.less_equal(input, in_single(threshold, input)))
 
 
 # Leaks ----------------------------------------------------------------------------------------------------------------
@@ -267,6 +271,7 @@ def _check_leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool
 
 
 @pointwise(
+    scalars="negative_slope",
     truths="inplace",
     home="nn.functional",
     checks=_check_leaky_relu,
@@ -279,11 +284,12 @@ def _check_leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool
 def leaky_relu(input: Any, negative_slope: float) -> Any:
     """`input` where it is positive, else ``negative_slope * input``."""
     floats_only("leaky_relu", input)
-    leak = np.multiply(input, negative_slope)
+    leak = np.multiply(input, in_single(negative_slope, input))
     return np.maximum(input, leak) if 0 < negative_slope <= 1 else either(np.greater(input, 0), input, leak)
 
 
 @composite(
+    scalars="lower upper",
     truths="inplace",
     home="nn.functional",
     also="rrelu",
@@ -314,7 +320,8 @@ def _elu_rule(g: Any, input: Any, alpha: float, scale: float, input_scale: float
     # in elements that are not chosen, the exponential could overflow
     flat = np.less_equal(plain(input), 0)
     below = np.less(plain(input), 0)  # at 0 itself the slope counts as constant, as in torch
-    slope = np.multiply(np.exp(np.multiply(only(below, input), input_scale)), alpha * scale * input_scale)
+    factor = in_single(alpha * scale * input_scale, input)
+    slope = np.multiply(np.exp(np.multiply(only(below, input), input_scale)), factor)
     return either(flat, np.multiply(g, slope), np.multiply(g, scale))
 
 
@@ -324,6 +331,7 @@ def _check_elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 
 @pointwise(
+    scalars="alpha",
     truths="inplace",
     home="nn.functional",
     checks=_check_elu,
@@ -335,12 +343,13 @@ def _check_elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 def elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
     """`input` where it is positive, else ``alpha * (exp(input) - 1)`` (Clevert et al. 2016, arXiv:1511.07289)."""
     floats_only("elu", input)
-    below = np.expm1(np.multiply(np.minimum(input, 0), input_scale))
+    below = np.expm1(np.multiply(np.minimum(input, 0), in_single(input_scale, input)))
     below *= alpha * scale
     return np.add(below, np.multiply(np.maximum(input, 0), scale))
 
 
 @composite(
+    scalars="alpha",
     truths="inplace",
     home="nn.functional",
     also="celu",
@@ -448,6 +457,7 @@ def _log_of_one_more(x: Any) -> Any:
 
 
 @pointwise(
+    scalars="beta threshold",
     out=True,
     home="nn.functional",
     input=_softplus_rule,

@@ -24,6 +24,7 @@ from .primitives import at_least
 
 
 @composite(
+    scalars="eps",
     home="nn.functional",
     also="cosine_similarity",
     samples=lambda: [

@@ -122,6 +122,9 @@ def batch_norm(
     floating("batch_norm", input)
     if not isinstance(momentum, (int, float)):
         raise refuse("batch_norm", "momentum to be a number", repr(momentum), error=TypeError)
+    if eps < 0 or (training and not eps > 0):
+        wanted = "positive during training" if training else "non-negative"
+        raise ValueError(f"batch_norm eps must be {wanted}, but got {eps}")
     shape = input._data.shape
     if shape == (0,):
         return input.clone()

@@ -379,6 +379,7 @@ def _logit_rule(g: Any, input: Any, eps: Any) -> Any:
 
 
 @pointwise(
+    bounds="eps",
     also="special.logit",
     inplace=True,
     input=_logit_rule,

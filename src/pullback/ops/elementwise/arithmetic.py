@@ -318,6 +318,7 @@ def _in_common(input: Tensor, tensor1: Tensor, tensor2: Tensor) -> tuple[Tensor,
 
 
 @composite(
+    scalars="value",
     inplace=True,
     older=True,
     samples=lambda: [
@@ -345,6 +346,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @composite(
+    scalars="value",
     inplace=True,
     older=True,
     samples=lambda: [
@@ -376,6 +378,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 
 
 @special(
+    scalars="weight",
     contiguous=False,
     inplace=True,
     batch="leading",

@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import errors
 from ...kernels.masks import either, only
-from ...table.calls import into, on
+from ...table.calls import on
 from ...table.entry import TABLE, elementwise, front, method, pointwise, special
 from ...table.operands import (
     NUMBERS,
@@ -275,6 +275,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max:
     also="clip",
     inplace=True,
     rounds=True,
+    bounds="min max",
     input=_bounded,
     min=_below,
     max=_above,
@@ -319,6 +320,7 @@ _LIMITS = [S(A(2), A(3)), S(A(2), "x"), S([1.0], 0), S(A(2), 0, 1), S(A(2)), S(A
     fits=in_range,
     inplace=True,
     rounds=True,
+    bounds="min",
     input=lambda g, input, min: only(np.greater_equal(plain(input), plain(min)), g),
     min=lambda g, input, min: only(np.less(plain(input), plain(min)), g),
     samples=lambda: [*pairs("real", None, 0, 0.5), S(A(3), min=A(2, 3))],
@@ -335,6 +337,7 @@ def clamp_min(input: Any, min: Any) -> Any:
     fits=in_range,
     inplace=True,
     rounds=True,
+    bounds="max",
     input=lambda g, input, max: only(np.less_equal(plain(input), plain(max)), g),
     max=lambda g, input, max: only(np.greater(plain(input), plain(max)), g),
     samples=lambda: [*pairs("real", None, 0, 0.5), S(A(3), max=A(2, 3))],
@@ -402,6 +405,7 @@ def _numpy_where(condition: Any, x: Any = None, y: Any = None) -> Any:
     other=lambda g, condition: only(np.logical_not(condition), g),
     name="where",
     front=True,
+    scalars="input other",
     numpy={np.where: _numpy_where},
     method=False,
     inplace=False,
@@ -470,8 +474,7 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
             stacklevel=errors.callers_level(),
         )
         condition = condition.bool()
-    given = condition, input, other
-    return _where(*given) if out is None else into(out, _where.op, given, {})
+    return _where(condition, input, other) if out is None else _where(condition, input, other, out=out)
 
 
 @method("where")

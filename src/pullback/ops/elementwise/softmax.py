@@ -13,7 +13,7 @@ from ... import errors
 from ...interpreters.batch_rules import dims
 from ...kernels.masks import either, only
 from ...table.entry import composite, pointwise, special
-from ...table.operands import FLOATS, need, need_numbers, plain
+from ...table.operands import FLOATS, in_single, need, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, D, Differs, S, V, along, inf, nan, on_one
 from ...tensor import dtypes
 from ...tensor.adding import summed
@@ -141,6 +141,7 @@ SHRINKS = [S(A(2, 3), 1.1), S(A(2, 3), lambd=0)]
     method=True,
     inplace=False,
     rounds=True,
+    bounds="lambd",
     flat=True,
     input=outside,
     samples=lambda: on_one(*SHRINKS),
@@ -155,7 +156,7 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:
 
 
 def leak(g: Any, input: Any, weight: Any) -> Any:
-    return either(np.greater(plain(input), 0), g, np.multiply(g, weight))
+    return either(np.greater(plain(input), 0), g, np.multiply(g, in_single(weight, input)))
 
 
 @pointwise(

@@ -391,16 +391,16 @@ def arange(*bounds: Any, dtype: Any = None, **named: Any) -> Any:
     start, end, step = (_bound("arange", values.get(n, d)) for n, d in (("start", 0), ("end", None), ("step", 1)))
     _check_bounds("arange", start, end, step)
     integral = all(isinstance(v, int) for v in (start, end, step))
+    found = np.dtype(np.int64) if integral and dtype is None else or_default(dtype)
     for value in (start, end, step):
-        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        if (isinstance(value, int) or found.kind in "iu") and not -(2**63) <= value < 2**63:
             raise RuntimeError(
                 errors.message(
                     "arange(): value cannot be converted to type int64_t without overflow",
                     found=str(value),
-                    do="pass a floating point number",
+                    do="pass a floating point number, with a floating point dtype",
                 )
             )
-    found = np.dtype(np.int64) if integral and dtype is None else or_default(dtype)
     _check_kind("arange", found, "bc")
     if found.kind in "iu" and not int(step):
         raise ValueError(errors.message("arange()", expected=f"a step that is not 0 as {found}", found=str(step)))

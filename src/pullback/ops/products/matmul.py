@@ -361,6 +361,8 @@ def _plus(name: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> T
         )
     if dtype.kind == "b":
         beta, alpha = bool(beta), bool(alpha)
+    if dtype.char == "e" and not (beta in (0, 1) and alpha == 1):  # the sum is rounded, not its parts
+        return to(_plus(name, to(input, np.float32), to(product, np.float32), beta, alpha), dtype)
     scaled = product if alpha == 1 else times(product, alpha)
     if beta == 0:
         return where(wrap(beside(scaled, np.asarray(True))), scaled, input)
@@ -423,6 +425,7 @@ _KINKS = [S(V([[nan, 1.0], [1.0, nan]]), V([[1.0, 2.0], [3.0, 4.0]]), V([[1.0, 0
 
 
 @composite(
+    scalars="beta alpha",
     inplace=True,
     older=True,
     samples=_added((2, 3), (3, 4), (2, 4), (4,), (2, 1), ()),
@@ -445,6 +448,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 
 @composite(
+    bounds="beta alpha",
     inplace=True,
     older=True,
     samples=_added((2, 3), (3,), (2,), (1,), ()),
@@ -460,6 +464,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 
 
 @composite(
+    scalars="beta alpha",
     inplace=True,
     older=True,
     samples=_added((3, 2, 3), (3, 3, 4), (2, 4), (4,), (2, 1), ()),
@@ -475,6 +480,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alph
 
 
 @composite(
+    scalars="beta alpha",
     inplace=True,
     older=True,
     samples=_added((3, 2, 3), (3, 3, 4), (3, 2, 4), (2, 4), (4,), (3, 1, 1), ()),
@@ -490,6 +496,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 
 
 @composite(
+    bounds="beta alpha",
     inplace=True,
     older=True,
     samples=_added((2,), (3,), (2, 3), (3,), (2, 1), ()),

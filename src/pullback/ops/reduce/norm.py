@@ -19,7 +19,7 @@ from ...table.operands import plain, somewhere
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, whole
 from ...tensor.adding import summed
 from ...tensor.arrays import insert_axes, wrap_axes, wrap_axis
-from ...tensor.dtypes import to_numpy
+from ...tensor.dtypes import finfo, float32, real_of, to_numpy
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import sign, where
 from ..make.conversion import to
@@ -130,10 +130,15 @@ def _check_order(name: str, input: Tensor, p: Any, dim: Any) -> None:
         )
 
 
+_LARGEST = finfo(float32).max
+
+
 def p_norm(input: Tensor, p: float, dim: Any, keepdim: bool) -> Tensor:
-    """The p-norm, for any number p."""
+    """The p-norm, for any number p; one beyond single precision is infinite beside it, as in torch."""
     if p == 2:
         return _euclidean(input, dim, keepdim)
+    if abs(p) > _LARGEST and real_of(input._data.dtype).itemsize < 8:
+        p = math.copysign(inf, p)
     if p not in (0, 1, inf, -inf):
         return _p_norm(input, p, dim, keepdim)
     size, axes = abs(input), () if dim is None else dim

@@ -325,6 +325,7 @@ def _vectors(name: str, input: Tensor) -> int:
 
 
 @composite(
+    scalars="margin",
     home="nn.functional",
     samples=lambda: [
         S(A(4, 3), index(3, 4)),

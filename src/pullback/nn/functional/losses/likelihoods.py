@@ -35,6 +35,7 @@ def _check_variance(var: Any) -> None:
 
 
 @composite(
+    bounds="eps",
     truths="full",
     home="nn.functional",
     samples=lambda: [

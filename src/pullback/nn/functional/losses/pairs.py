@@ -27,6 +27,7 @@ def _positive(values: Tensor) -> Tensor:
 
 
 @composite(
+    bounds="margin",
     home="nn.functional",
     samples=lambda: [
         *(S(A(2, 3), _SIGNS, reduction=r) for r in REDUCTIONS),

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .... import errors
 from ....ops.elementwise.powers import square
+from ....ops.make.conversion import to
 from ....ops.reduce import sums
 from ....ops.shape.reshape import broadcast_tensors
 from ....table.entry import composite, pointwise
@@ -157,6 +159,7 @@ def _huber(input: Any, delta: float) -> Any:
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     samples=lambda: both(S(A(2, 3), A(2, 3), delta=0.5), S(A(2, 3), A(2, 3), "sum", 3), *_WEIGHTS[1:]),
     kinks=lambda: [S(V([1.0, inf, 0.0, -1.0, -inf]), V([0.0] * 5), "none")],
     refused=lambda: [*_NO_WEIGHTS, S(A(2), A(2), delta=0), S(A(2), A(2), delta="x")],
@@ -164,14 +167,22 @@ def _huber(input: Any, delta: float) -> Any:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``."""
+    """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``.
+
+    The result has the dtype of `input`.
+    """
     reduction = chosen_reduction("huber_loss", reduction)
     need_numbers("huber_loss", delta=delta)
     if delta <= 0:
         raise refuse("huber_loss", "delta above 0", delta)
     deviation = _deviation("huber_loss", input, target, alike=False)
     warn_of_broadcast("huber_loss", input, target)
-    losses = _huber(deviation, delta)
+    losses, kind = _huber(deviation, delta), input._data.dtype
+    if kind != losses._data.dtype:
+        if kind.kind != "f":
+            text = f"result type {losses.dtype} can't be cast to the desired output type {input.dtype}"
+            raise RuntimeError(errors.message(f"huber_loss(): {text}", do="convert the input, as input.float()"))
+        losses = to(losses, kind)
     if weight is not None and reduction == "mean":  # torch divides by the number of elements here
         return sums.mean(_weighted("huber_loss", losses, weight, input, "none"))
     return _weighted("huber_loss", losses, weight, input, reduction)
