@@ -16,6 +16,7 @@ from .func.vectorize import vmap
 from .ops.index.assignment import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
 from .table.calls import see_all
+from .table.fused import Fused
 from .table.narrow import Conversion
 from .table.op import Over
 from .table.tensor_methods import for_own_kind
@@ -30,6 +31,9 @@ Conversion.to, Conversion.copied = staticmethod(to), to_copy.op
 Elsewhere.error = staticmethod(of_device)
 Held.by_graph = staticmethod(
     lambda value: importlib.import_module("pullback.inspect.footprint").held_by(value)  # loaded when memory is full
+)
+Fused.kernel = staticmethod(
+    lambda function, name: importlib.import_module("pullback.compile.eager").Kernel(function, name)  # with its C
 )
 Through.op = put_into_base.op
 Over.op = copy_over.op

@@ -1,7 +1,8 @@
-"""`torch.backends`, the switches of the libraries that PyTorch computes with: none of these libraries is used here.
+"""`torch.backends`, the switches of the libraries that PyTorch computes with; and `fused`, a switch of our own.
 
-Scripts set some at the start (`torch.backends.cudnn.deterministic = True`) and ask which are available. A setting is
-kept, and changes nothing; `is_available()` is False.
+None of PyTorch's libraries is used here. Scripts set some at the start (`torch.backends.cudnn.deterministic = True`)
+and ask which are available. A setting is kept, and changes nothing; `is_available()` is False. `fused` does what it
+says: it switches the loops in C of large eager calls off and on.
 
 >>> from pullback import backends
 >>> backends.cudnn.benchmark = True
@@ -11,10 +12,16 @@ kept, and changes nothing; `is_available()` is False.
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-__all__ = ["cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp"]
+from .. import errors
+from ..table.fused import Fused
+
+__all__ = ["cuda", "cudnn", "fused", "mkl", "mkldnn", "mps", "openmp"]
 
 
 def __dir__() -> list[str]:
@@ -54,3 +61,49 @@ mps = _library("mps", is_available=_absent, is_built=_absent)
 mkl = _library("mkl", is_available=_absent)
 mkldnn = _library("mkldnn", is_available=_absent, enabled=True)
 openmp = _library("openmp", is_available=_absent)
+
+
+class _Fused(ModuleType):
+    """Loops in C for eager calls of large arrays: see docs/eager_kernels.md."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether large calls of activations, softmax, norms and losses run as loops in C, where there is a compiler.
+
+        It holds for all threads. RuntimeError for what is no bool.
+        """
+        return Fused.enabled
+
+    @enabled.setter
+    def enabled(self, value: bool) -> None:
+        if type(value) is not bool:
+            raise RuntimeError(
+                errors.message("pullback.backends.fused.enabled", expected="a bool", found=errors.describe(value))
+            )
+        Fused.enabled = value
+
+
+def _is_available() -> bool:
+    """Whether there is a C compiler that works."""
+    return bool(importlib.import_module("pullback.compile.backends.c").available())
+
+
+@contextlib.contextmanager
+def _flags(enabled: bool = False) -> Iterator[None]:
+    """A context in which `pullback.backends.fused.enabled` is another; also a decorator. At its end it is as before.
+
+    >>> import pullback
+    >>> with pullback.backends.fused.flags(enabled=False):
+    ...     pullback.backends.fused.enabled
+    False
+    """
+    before = Fused.enabled
+    fused.enabled = enabled
+    try:
+        yield
+    finally:
+        Fused.enabled = before
+
+
+fused = _Fused("pullback.backends.fused", _Fused.__doc__)
+vars(fused).update(is_available=_is_available, flags=_flags)

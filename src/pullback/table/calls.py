@@ -24,6 +24,7 @@ from ..tensor.overrides import ASKED, dispatch, overriding
 from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .door import operand
+from .fused import Fused, by_kernel, with_kernels
 from .levels import highest, inner, interpreted, mapped
 from .narrow import in_float32
 from .nodes import OpNode, Plan
@@ -32,6 +33,7 @@ from .operands import cast, common_dtype
 from .results import out_of, write_out
 
 _ndarray = np.ndarray
+_LARGE = 2048  # elements from which on a kernel in C pays, for entries that say `fused`
 _NO_NAMES: dict[str, Any] = {}  # never written to
 
 
@@ -369,8 +371,11 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
             if any(type(p) is not _ndarray and is_payload(p) for p in payloads):
                 operands = _beside_payloads(payloads, operands)
+        fast = op.fused and operands[0].size >= _LARGE and Fused.enabled
         try:
-            r = op.forward(*operands)
+            r = by_kernel(op, operands) if fast else None
+            if r is None:
+                r, fast = op.forward(*operands), False
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, payloads, error) from None
         if type(r) is not _ndarray:
@@ -381,7 +386,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             r = in_order(r)
         mask &= op.differentiable
         if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-            return record(op, mask, args, r)
+            return with_kernels(record(op, mask, args, r)) if fast else record(op, mask, args, r)
         return wrap(r)
     except Exception as error:
         errors.rename(op.name, error, args)
@@ -406,7 +411,7 @@ def of_payloads(op: Op) -> Callable[..., Any]:
 
 def unary(op: Op) -> Callable[..., Any]:
     """The function that calls an elementwise operation of one argument: a hot path."""
-    fn, floats, differentiable = of_payloads(op), op.floats, bool(op.rules)
+    fn, floats, differentiable, fused = of_payloads(op), op.floats, bool(op.rules), op.fused
 
     def call(input: Any, *, out: Any = None) -> Any:
         try:
@@ -426,7 +431,7 @@ def unary(op: Op) -> Callable[..., Any]:
                     )
                 )
             x = input._data
-            if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V"):
+            if (floats and x.dtype.kind in "biu") or (NARROW.n and x.dtype.kind == "V") or (fused and x.size >= _LARGE):
                 return general(op, (input,))
             try:
                 r = fn(x)

@@ -113,6 +113,7 @@ class About:
     "refused", or a function, such as ``dims("dim")`` (the arguments it names are axes, which move on by one). None: the
     kind decides, or `vmap` loops. symbolic: the forward in operations that `compile` knows, for a forward that works on
     arrays alone: a function of an example result and of the arguments; "call": the forward is one call of the program.
+    fused: whether the forward and the rules, on large arrays, run as one loop in C each, where there is a compiler.
 
     checks: a function that examines the arguments of a public call before anything is computed. It has the public
     signature, which may differ from the computation's (see `checks.py`). It raises if the call is wrong. It returns all
@@ -153,6 +154,7 @@ class About:
     batch: Any = None
     checks: Callable[..., Any] | None = None
     symbolic: str | Callable[..., Any] = ""
+    fused: bool = False
     samples: Any = ()
     kinks: Any = ()
     refused: Any = ()
@@ -229,6 +231,7 @@ class Op:
         self.elementwise = False  # whether it acts on each element alone
         kept = about.view or kind == "composite" if about.contiguous is None else not about.contiguous
         self.contiguous = not kept
+        self.fused = about.fused
         self.joins = False  # whether the first argument is a sequence of tensors
         self.defaults: tuple[Any, ...] = ()
         self.keyword_only: tuple[str, ...] = ()

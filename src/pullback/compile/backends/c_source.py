@@ -367,6 +367,11 @@ def functions_of(loop: Loop, first: int) -> tuple[list[str], list[str], list[lis
     return functions, [f"nest{w.number}" for w in writers], [[*w.numbers.values()] for w in writers]
 
 
+def numbers(loop: Loop) -> list[int]:
+    """The sizes and strides of `source`, without the source."""
+    return [n for i, nest in enumerate(nests_of(loop)) for n in _Writer(loop, nest, i).numbers.values()]
+
+
 def source(loop: Loop) -> tuple[str, list[int]]:
     """The complete C source of a loop, and the sizes and strides to call its function with."""
     functions, names, parts = functions_of(loop, 0)

@@ -349,6 +349,18 @@ def load_all(sources: Iterable[str]) -> None:
             worker.join()
 
 
+def lacks(source: str) -> bool:
+    """Whether `load` has to ask the compiler for a source.
+
+    Raises:
+        CompilerError: as `load` does.
+    """
+    try:
+        return not (directory() / _key(source, compiler())).exists()
+    except OSError as error:
+        raise CompilerError(f"the cache of compiled loops cannot be used: {error}") from error
+
+
 def _load_each(sources: Iterator[str]) -> None:
     for source in sources:
         with contextlib.suppress(CompilerError):

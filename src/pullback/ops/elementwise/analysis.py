@@ -366,6 +366,7 @@ sigmoid: Operation = elementwise(
     floats=True,
     numpy={"scipy.special.expit": lambda x: sigmoid(x)},
     series=logistic,
+    fused=True,
     input=lambda g, out: g * (out * (1 - out)),
     kinks=[S(V(EDGES))],
 )
