@@ -16,8 +16,8 @@ from .func.vectorize import vmap
 from .ops.index.assignment import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
 from .table.calls import see_all
-from .table.fused import Fused
 from .table.narrow import Conversion
+from .table.nodes import Fused
 from .table.op import Over
 from .table.tensor_methods import for_own_kind
 from .table.writing import Through

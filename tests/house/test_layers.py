@@ -72,12 +72,12 @@ FILES_PER_FOLDER = 15
 LINES_PER_ROOM = {
     "tensor": 2540,
     "autograd": 2600,
-    "table": 2585,
+    "table": 2610,
     "kernels": 900,
     "interpreters": 3065,
     "func": 2590,
     "diagnose": 2355,
-    "compile": 7490,
+    "compile": 7629,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,
@@ -381,7 +381,7 @@ ROOM_FAULTS = {
     ),
     "a long room": (
         {f"table/file{n}.py": "x = 0\n" * 400 for n in range(7)},
-        "pullback/table: 2800 lines of code, of at most 2550 in this room",
+        "pullback/table: 2800 lines of code, of at most 2610 in this room",
     ),
     "one name for two things": (
         {"ops/shape/axes.py": "", "tensor/axes.py": ""},

@@ -36,6 +36,7 @@ OWN = {
         *("is_grad_enabled", "is_inference_mode_enabled", "is_multithreading_enabled"),
         *("set_fwd_grad_enabled", "unsafe_preserve_version_counter"),
     },
+    "backends": {"fused"},
     "distributed": {
         *("DistributedDataParallel", "DistributedSampler", "Grid", "ZeroRedundancyOptimizer", "cg", "check"),
         *("clip_grad_norm_", "dot", "fft", "gmres", "halo", "ifft", "load", "norm", "partial", "placement"),

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import errors
-from ..table.fused import Fused
+from ..table.nodes import Fused
 
 __all__ = ["cuda", "cudnn", "fused", "mkl", "mkldnn", "mps", "openmp"]
 
@@ -64,11 +64,11 @@ openmp = _library("openmp", is_available=_absent)
 
 
 class _Fused(ModuleType):
-    """Loops in C for eager calls of large arrays: see docs/eager_kernels.md."""
+    """Loops in C for eager calls of large arrays: see docs/compile.md."""
 
     @property
     def enabled(self) -> bool:
-        """Whether large calls of activations, softmax, norms and losses run as loops in C, where there is a compiler.
+        """Whether large calls of activations run as loops in C, where there is a compiler.
 
         It holds for all threads. RuntimeError for what is no bool.
         """

@@ -22,8 +22,8 @@ from .backends.loop import Loop
 from .num_threads import get_num_threads
 from .plan.fuse import LoopStage, schedule
 from .trace.lower import same
-from .trace.program import Program
-from .trace.symbols import made_in
+from .trace.program import Program, Value
+from .trace.symbols import Symbol, made_in
 
 _ndarray = np.ndarray
 _FORMS = 16
@@ -141,40 +141,31 @@ class Kernel:
         return self._forms.setdefault(key, form)
 
     def _traced(self, args: Sequence[Any], kinds: Sequence[Any], long: bool) -> Form | None:
-        program = Program()
-        size = c_source.BLOCK + 1 if long else 2
-        given, examples, values = [], [], []
-        for a, kind in zip(args, kinds, strict=True):
+        program, size = Program(), c_source.BLOCK + 1 if long else 2
+        symbols: list[Any] = []
+        examples: list[Any] = []
+        places: dict[Value, int] = {}
+        for i, (a, kind) in enumerate(zip(args, kinds, strict=True)):
+            symbols.append(a)
+            examples.append(a)
             if type(a) is _ndarray:
-                dtype = a.dtype
-                if dtype.kind not in "biuf":
+                if a.dtype.kind not in "bf":
                     return None
                 shape = () if type(kind) is tuple else (size,)
-                example = np.asarray(np.linspace(-3, 3, math.prod(shape)).reshape(shape).astype(dtype))
-                value = program.input(shape, dtype)
-                given.append(made_in(program, value, example))
-                values.append(value)
-                examples.append(example)
-            else:
-                given.append(a)
-                values.append(None)
-                examples.append(a)
+                examples[i] = np.linspace(-3, 3, math.prod(shape)).reshape(shape).astype(a.dtype)
+                places[value := program.input(shape, a.dtype)] = i
+                symbols[i] = made_in(program, value, examples[i])
         try:
             with np.errstate(all="ignore"):
-                found = self._function(*given)
-                expected = self._function(*examples)
-        except Exception:
+                found, expected = self._function(*symbols), self._function(*examples)
+        except Exception:  # the function itself will raise it
             return None
-        if not hasattr(found, "value") or not same(found.example, expected):
+        if not isinstance(found, Symbol) or not same(found.example, np.asarray(expected)):
             return None
-        inputs = [v for v in values if v is not None]
-        stages = schedule([found.value], inputs)
-        if len(stages) != 1 or not isinstance(stages[0], LoopStage):
-            return None
-        (stage,) = stages
-        if len(stage.loop.outputs) != 1 or stage.loop.shape != (size,) or c.supports(stage.loop) is not None:
+        stages = schedule([found.value], places)
+        stage = stages[0] if len(stages) == 1 else None
+        if not isinstance(stage, LoopStage) or stage.loop.shape != (size,) or c.supports(stage.loop):
             return None
         text, _ = c_source.source(stage.loop)
         announce(self._name, text)
-        order = tuple(values.index(v) for v in stage.inputs)
-        return Form(order, found.dtype, stage.loop, cache.load(text), {})
+        return Form(tuple(places[v] for v in stage.inputs), found.dtype, stage.loop, cache.load(text), {})

@@ -46,8 +46,9 @@ class Row:
     """One operation: `also` are its other names, `formula` is the beginning of its docstring.
 
     forward: the source of its forward mode ("kind", "rule", "transposed", "body" or ""). batched: the way vmap computes
-    it ("one call", "loop", "body"). waits: how often it waits for a device, at most ("refused": it does not run there).
-    family: its module, or the folder of `ops/` that has it.
+    it ("one call", "loop", "body"). fused: whether large calls run in C (`pullback.backends.fused`). waits: how often
+    it waits for a device, at most ("refused": it does not run there). family: its module, or the folder of `ops/` that
+    has it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Row:
     array_api: str
     forward: str
     batched: str
+    fused: bool
     dtypes: tuple[str, ...]
     waits: str
     family: str
@@ -105,6 +107,7 @@ def _row(name: str, op: Op, dtypes: bool) -> Row:
         array_api=next((n for n in (name, *op.about.also.split()) if n in ARRAY_API), ""),
         forward=_forward(op),
         batched=_batched(op),
+        fused=op.fused,
         dtypes=_dtypes_of(op) if dtypes else (),
         waits=_waits(name),
         family=op.about.home or _folder(op),
@@ -206,8 +209,8 @@ _FAMILIES = {
     "make": "Conversions",
 }
 _HEAD = (
-    "| operation | kind | what it computes | NumPy | array API | forward | vmap | dtypes | waits |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    "| operation | kind | what it computes | NumPy | array API | forward | vmap | in C | dtypes | waits |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 )
 
 
@@ -255,13 +258,14 @@ def as_text(table: Sequence[Row]) -> str:
 
     >>> from pullback.inspect import operations
     >>> print(operations.as_text(operations.rows(["sin", "sum"])), end="")
-    sin  elementwise  forward kind       vmap one call  bihfdFD  np.sin
-    sum  linear       forward kind       vmap one call  bihfdFD  np.sum
+    sin  elementwise  forward kind       vmap one call  -  bihfdFD  np.sin
+    sum  linear       forward kind       vmap one call  -  bihfdFD  np.sum
     """
     width = max((len(row.name) for row in table), default=0)
     return "".join(
         f"{row.name:{width}}  {row.kind:11}  forward {row.forward or '-':10} vmap {row.batched:8}  "
-        f"{''.join(_LETTERS[d] for d in row.dtypes):7}  {' '.join('np.' + n for n in row.numpy)}".rstrip()
+        f"{'C' if row.fused else '-'}  {''.join(_LETTERS[d] for d in row.dtypes):7}  "
+        f"{' '.join('np.' + n for n in row.numpy)}".rstrip()
         + "\n"
         for row in table
     )
@@ -277,6 +281,8 @@ Every operation has PyTorch's name and arguments, and works in reverse mode (to 
 - *forward*: forward mode follows from the `kind`, has a `rule` of its own, is the vjp `transposed`, or goes through the
   `body`.
 - *vmap*: the whole batch in `one call`, a `loop` over it, or through the `body`.
+- *in C*: `C` where eager calls of large float32 and float64 arrays run as loops in C, if there is a compiler: see
+  [Eager calls in C](compile.md#eager-calls-in-c).
 - *dtypes*: b bool, i int64, h float16, f float32, d float64, F complex64, D complex128.
 - *waits*: how often the host waits for a device at most, forward and gradient of one sample together; empty: never.
   `refused`: it does not run there, and says so. Measured on a device that is not there, see [GPUs](gpu.md)."""
@@ -296,6 +302,7 @@ def _line(row: Row) -> str:
         f"`{row.array_api}`" if row.array_api else "",
         row.forward,
         row.batched,
+        "C" if row.fused else "",
         letters,
         row.waits,
     ]

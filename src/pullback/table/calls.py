@@ -24,10 +24,9 @@ from ..tensor.overrides import ASKED, dispatch, overriding
 from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .door import operand
-from .fused import Fused, by_kernel, with_kernels
 from .levels import highest, inner, interpreted, mapped
 from .narrow import in_float32
-from .nodes import OpNode, Plan
+from .nodes import OpNode, Plan, by_kernel, with_kernels
 from .op import Op
 from .operands import cast, common_dtype
 from .results import out_of, write_out
@@ -371,11 +370,9 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
             if any(type(p) is not _ndarray and is_payload(p) for p in payloads):
                 operands = _beside_payloads(payloads, operands)
-        fast = op.fused and operands[0].size >= _LARGE and Fused.enabled
+        large = op.fused and operands[0].size >= _LARGE
         try:
-            r = by_kernel(op, operands) if fast else None
-            if r is None:
-                r, fast = op.forward(*operands), False
+            r = by_kernel(op, operands) if large else op.forward(*operands)
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, payloads, error) from None
         if type(r) is not _ndarray:
@@ -386,7 +383,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             r = in_order(r)
         mask &= op.differentiable
         if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-            return with_kernels(record(op, mask, args, r)) if fast else record(op, mask, args, r)
+            return with_kernels(record(op, mask, args, r)) if large else record(op, mask, args, r)
         return wrap(r)
     except Exception as error:
         errors.rename(op.name, error, args)

@@ -7,12 +7,13 @@ generates the functions that every recorded call runs: one that saves, one that 
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -530,3 +531,56 @@ def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     if len(indices) == 1:
         return itemgetter(slice(indices[0], indices[0] + 1))
     return itemgetter(*indices)
+
+
+# Large calls in C, by loops that `compile/eager.py` makes of the entry's own functions; it is loaded at the first call --
+
+
+class Fused:
+    """Whether large calls run in C (`pullback.backends.fused`), and what makes the loops; `assembly.py` puts it here.
+
+    kernel: called with a function of arrays and the name of its entry. What it returns is called as the function is,
+    and gives None where the function itself has to run.
+    """
+
+    enabled: ClassVar[bool] = True
+    kernel: ClassVar[Callable[[Callable[..., Any], str], Callable[..., Any]]]
+
+
+def by_kernel(op: Op, operands: Sequence[Any]) -> Any:
+    """The forward of an entry on large operands: in C, or as it is."""
+    return _guarded(op.forward, op.name)(*operands)
+
+
+def with_kernels(out: Tensor) -> Tensor:
+    """A recorded result whose node runs its rules in C as well."""
+    node: Any = out._edge[0]  # type: ignore[index]
+    node.plan = _in_c(node.plan, node.op)
+    return out
+
+
+@functools.cache
+def _in_c(plan: Plan, op: Op) -> Plan:
+    """A plan that saves the same values and calls the same rules, in C where it can."""
+    rules = {rule: _guarded(rule, op.name) for rule, _ in plan.calls}
+    made = copy.copy(plan)
+    calls = made.calls = tuple((rules[rule], pick) for rule, pick in plan.calls)
+    made.only, made.direct = (rule and rules[rule] for rule in (plan.only, plan.direct))
+    made.gradients = lambda g, saved: tuple([rule(g, *pick(saved)) for rule, pick in calls])
+    return made
+
+
+@functools.cache
+def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A forward or a rule, in C on arrays. On anything else, such as the Tensors of a recorded pass, it is as it is."""
+
+    def run(first: Any, *others: Any) -> Any:
+        found = _kernel(function, name)(first, *others) if Fused.enabled and type(first) is np.ndarray else None
+        return function(first, *others) if found is None else found
+
+    return run
+
+
+@functools.cache
+def _kernel(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    return Fused.kernel(function, name)

@@ -219,7 +219,7 @@ class Op:
         self.kinds: dict[str, Any] = {}  # what its public signature declares (see `door.py`)
         self.admitted: set[tuple[Any, ...]] = set()  # types of arguments that the door admitted
         self.factors: tuple[str, ...] = ()  # numbers that stood among the tensors in torch's older form
-        self.view = about.view
+        self.view, self.fused = about.view, about.fused
         named = isinstance(about.out, str) and about.out not in ("exact", "converted")
         self.typed_by = str(about.out) if named else ""  # the argument that says the dtype of the result
         self.exact = True if self.typed_by else {"exact": True, "converted": False}.get(str(about.out))  # as for `out=`
@@ -231,7 +231,6 @@ class Op:
         self.elementwise = False  # whether it acts on each element alone
         kept = about.view or kind == "composite" if about.contiguous is None else not about.contiguous
         self.contiguous = not kept
-        self.fused = about.fused
         self.joins = False  # whether the first argument is a sequence of tensors
         self.defaults: tuple[Any, ...] = ()
         self.keyword_only: tuple[str, ...] = ()

@@ -95,7 +95,9 @@ def _tanh_rule(g: Any, input: Any) -> Any:
     return np.multiply(g, np.multiply(0.5, np.add(np.add(t, 1), np.multiply(x, bend))))
 
 
-@pointwise(home="nn.functional", node="GeluBackward0", saved={"approximate": lambda: "tanh"}, fused=True, input=_tanh_rule)
+@pointwise(
+    home="nn.functional", node="GeluBackward0", saved={"approximate": lambda: "tanh"}, fused=True, input=_tanh_rule
+)
 def _gelu_tanh(input: Any) -> Any:
     floats_only("gelu", input)
     found = writable(np.square(input))
