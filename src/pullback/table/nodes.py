@@ -533,7 +533,7 @@ def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     return itemgetter(*indices)
 
 
-# Large calls in C, by loops that `compile/eager.py` makes of the entry's own functions; it is loaded at the first call --
+# Large calls in C, by loops that `compile/eager.py` makes of the entry's own functions, loaded at the first of them --
 
 
 class Fused:
