@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -354,3 +355,57 @@ def test_a_state_for_what_must_not_be_written_to_is_refused_before_anything_is(h
     assert all(pullback.equal(value, before[name]) for name, value in model.state_dict().items())
     assert model.load_state_dict(state, assign=True) is not None
     assert pullback.equal(model[1].last, state["1.last"])
+
+
+# Writes to many gradients ---------------------------------------------------------------------------------------------
+
+
+def _expanded() -> pullback.Tensor:
+    return pullback.full((1,), 10.0).expand(3)
+
+
+def _read_only() -> pullback.Tensor:
+    array = np.full(3, 10, np.float32)
+    array.flags.writeable = False
+    return pullback.from_numpy(array)
+
+
+def _of_inference_mode() -> pullback.Tensor:
+    with pullback.inference_mode():
+        return pullback.full((3,), 10.0)
+
+
+def _sparse() -> pullback.Tensor:
+    return pullback.full((3,), 10.0).to_sparse()
+
+
+WRITES = {
+    "clip_grad_norm_": lambda ps: pullback.nn.utils.clip_grad_norm_(ps, 1.0),
+    "clip_grads_with_norm_": lambda ps: pullback.nn.utils.clip_grads_with_norm_(ps, 1.0, pullback.tensor(20.0)),
+    "clip_grad_value_": lambda ps: pullback.nn.utils.clip_grad_value_(ps, 1.0),
+    "zero_grad": lambda ps: pullback.optim.SGD(ps, lr=0.1).zero_grad(set_to_none=False),
+    "Module.zero_grad": lambda ps: pullback.nn.ParameterList(ps).zero_grad(set_to_none=False),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("made", [_expanded, _read_only, _of_inference_mode, _sparse])
+def test_a_gradient_that_must_not_be_written_to_is_refused_before_any_is(
+    name: str, made: Callable[[], pullback.Tensor]
+) -> None:
+    if made is _sparse and name not in ("clip_grad_norm_", "clip_grad_value_"):
+        return  # these can be scaled and set to zero
+    first, second = pullback.nn.Parameter(pullback.ones(3)), pullback.nn.Parameter(pullback.ones(3))
+    first.grad, second.grad = pullback.full((3,), 10.0), made()
+    with pytest.raises((RuntimeError, NotImplementedError)):
+        WRITES[name]([first, second])
+    assert first.grad.tolist() == [10, 10, 10]
+    assert second.grad.to_dense().tolist() == [10, 10, 10]
+
+
+def test_a_complex_gradient_is_not_clipped_by_value() -> None:
+    first, second = pullback.nn.Parameter(pullback.ones(3)), pullback.nn.Parameter(pullback.ones(3) + 0j)
+    first.grad, second.grad = pullback.full((3,), 10.0), pullback.full((3,), 10.0) + 0j
+    with pytest.raises(NotImplementedError, match="clamp"):
+        pullback.nn.utils.clip_grad_value_([first, second], 1.0)
+    assert first.grad.tolist() == [10, 10, 10]

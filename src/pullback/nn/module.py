@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NoReturn, Self
 from .. import errors
 from ..autograd.grad_mode import no_grad
 from ..compile import compile
+from ..table.writing import zero_gradients
 from ..tensor import dtypes
 from ..tensor.tensor import Tensor
 from .calling import HookedCall
@@ -411,16 +412,7 @@ class Module(HookedCall, Stateful):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters: set them to None, or fill them with zeros in place."""
-        for p in self.parameters():
-            if p.grad is not None:
-                if set_to_none:
-                    p.grad = None
-                    continue
-                if p.grad.grad_fn is not None:  # recorded by backward(create_graph=True)
-                    p.grad.detach_()
-                else:
-                    p.grad.requires_grad_(False)
-                p.grad.zero_()
+        zero_gradients([*self.parameters()], set_to_none)
 
     # Showing --------------------------------------------------------------------------------------------------
 

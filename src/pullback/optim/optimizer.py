@@ -21,6 +21,7 @@ from ..autograd.hooks import RemovableHandle
 from ..errors import describe, holding, message
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import memory_of
+from ..table.writing import zero_gradients
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import thread, within
 from ..tensor.protocol import is_foreign
@@ -242,18 +243,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters: set `p.grad` to `None`, or fill it with zeros in place."""
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
-                    continue
-                if p.grad.grad_fn is not None:  # recorded by backward(create_graph=True)
-                    p.grad.detach_()
-                else:
-                    p.grad.requires_grad_(False)
-                p.grad.zero_()
+        zero_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters; a subclass says how."""

@@ -8,6 +8,7 @@ again, in the graph, from its base.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -60,6 +61,24 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
             f"{which} that requires grad is being used in an in-place operation.\n"
             "  What to do: write within pullback.no_grad(), or use the out-of-place operation."
         )
+
+
+def zero_gradients(parameters: Sequence[Tensor], set_to_none: bool) -> None:
+    """Set the gradients of parameters to None, or to zero in place; if one must not be written to, none is changed."""
+    if set_to_none:
+        for p in parameters:
+            p.grad = None
+        return
+    grads = [p.grad for p in parameters if p.grad is not None]
+    for grad in grads:
+        refuse_memory(grad._data)
+        refuse_inference(grad)
+    for grad in grads:
+        if grad.grad_fn is not None:  # recorded by backward(create_graph=True)
+            grad.detach_()
+        else:
+            grad.requires_grad_(False)
+        grad.zero_()
 
 
 def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:

@@ -14,6 +14,8 @@ from ...autograd.grad_mode import no_grad
 from ...errors import describe, message
 from ...ops.linalg.matrix_norms import vector_norm
 from ...ops.shape.joining import stack
+from ...ops.sparse.coo import SparseTensor
+from ...table.writing import refuse_write
 from ...tensor import dtypes
 from ...tensor.tensor import Lifted, Tensor, wrap
 
@@ -116,9 +118,8 @@ def clip_grads_with_norm_(
     """Scale the gradients of `parameters` by ``min(1, max_norm / (total_norm + 1e-6))``."""
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for p in _several(parameters):
-            if p.grad is not None:
-                p.grad.mul_(factor)
+        for grad in _to_be_written(parameters):
+            grad.mul_(factor)
 
 
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
@@ -135,9 +136,20 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     """
     limit = float(clip_value)
     with no_grad():
-        for p in _several(parameters):
-            if p.grad is not None:
-                p.grad.clamp_(-limit, limit)
+        grads = _to_be_written(parameters)
+        for grad in grads:
+            if isinstance(grad, SparseTensor) or grad._data.dtype.kind not in "fV":
+                grad.clamp(-limit, limit)  # what clamp refuses it refuses before anything is written
+        for grad in grads:
+            grad.clamp_(-limit, limit)
+
+
+def _to_be_written(parameters: Tensors) -> list[Tensor]:
+    """The gradients of parameters; an error if one of them must not be written to, before any is."""
+    grads = [p.grad for p in _several(parameters) if p.grad is not None]
+    for grad in grads:
+        refuse_write(grad)
+    return grads
 
 
 def _several(tensors: Tensors) -> list[Tensor]:
