@@ -469,6 +469,15 @@ _TABLES = "pandas", "xarray"
 _WRITES = dis.opmap["STORE_SUBSCR"]
 
 
+def not_into_out(name: str, part: bool) -> TypeError:
+    """The error of a ufunc that is to write a Tensor into an array. part: it is a part of one, as in a[1:] += t."""
+    do = _WRITTEN if part else "write the operation without out= (a += t becomes a = a + t)"
+    return TypeError(
+        f"{name}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
+        f"  What to do: {do}; or use t.detach().numpy()."
+    )
+
+
 def keeping_gradient(number: bool = False) -> str:
     """The lines of an error that say what keeps the gradient, for the code outside of this package that is running.
 

@@ -165,7 +165,7 @@ class Compiled:
         return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
 
     def _run(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
-        problem = self._refused_writes(entry, tensors) if entry.traced.written else None
+        problem = self._refused_writes(entry, tensors, (args, kwargs)) if entry.traced.written else None
         if problem is not None:
             if not self._fallback:
                 raise problem
@@ -184,15 +184,17 @@ class Compiled:
             self._connect(entry, held, arrays if held is tensors else [t._data for t in held], results, saved)
         return entry.rebuilt(results)
 
-    def _refused_writes(self, entry: Entry, tensors: list[Tensor]) -> TraceError | None:
+    def _refused_writes(self, entry: Entry, tensors: list[Tensor], given: Any) -> TraceError | None:
         """The error of an input that is written to and shares memory with another; raises if it is read-only."""
         for i, _ in entry.traced.written:
             refuse_memory(tensors[i]._data, one_value=True)
-        shared = entry.shared_memory(tensors)
+        shared = entry.shared_memory(tensors, arrays := [v for v in leaves(given) if type(v) is _array])
         if shared is None:
             return None
-        reached = [*tensors, *entry.read_by_value]
-        name, other = (entry.environment.label(reached[i]) or f"argument {i}" for i in shared)
+        reached = [*tensors, *entry.read_by_value, *arrays]
+        first = len(reached) - len(arrays)
+        others = (f"argument {i}" if i < first else "an array among the arguments" for i in shared)
+        name, other = (entry.environment.label(reached[i]) or words for i, words in zip(shared, others, strict=True))
         line = dict(zip((i for i, _ in entry.traced.written), entry.traced.lines, strict=True))[shared[0]]
         return TraceError(
             f"compile: {name} is written to in place, and shares memory with {other}, which a program takes for "
@@ -230,6 +232,7 @@ class Compiled:
 
     def _entry(self, key: Any, args: Any, kwargs: Any, tensors: list[Tensor], recorded: bool) -> Entry | _Ran | None:
         """Trace the function. None if the original must run, or what it gave if it has."""
+        given, (args, kwargs) = (args, kwargs), _with_own_arrays((args, kwargs))
         others = [v for v in leaves((args, kwargs)) if not is_a(v, Tensor)]
         environment = Environment([self.traced_function, *others])
         place = {id(t): i for i, t in enumerate(tensors)}
@@ -256,11 +259,11 @@ class Compiled:
         except FirstUseError as first:
             if not first.computed():
                 raise
-            return self._entry(key, args, kwargs, tensors, recorded)
+            return self._entry(key, *given, tensors, recorded)
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
-                ran = self._run_once([*tensors, *outside], args, kwargs)
+                ran = self._run_once([*tensors, *outside], *given)
                 problem = _not_traced(error.__cause__)
             if not self._fallback:
                 raise problem from error.__cause__
@@ -269,7 +272,7 @@ class Compiled:
         if len(self._entries) >= _MANY:
             self._warn(
                 f"{_name(self.traced_function)} was compiled for {_MANY} signatures; pass a number that changes from "
-                "call to call as a 0-d tensor"
+                "call to call as a 0-d tensor, and such an array as a tensor"
             )
         self._entries.setdefault(key, []).insert(0, entry)
         del self._entries[key][8:]
@@ -366,6 +369,14 @@ class _Static:
 _array = np.ndarray
 
 
+def _with_own_arrays(given: Any) -> Any:
+    """Arguments with a copy of each array among them, which nobody else writes to; an array given twice is one copy."""
+    if not (found := {id(v): v for v in leaves(given) if type(v) is _array}):
+        return given
+    own = {key: np.copy(array, order="K") for key, array in found.items()}
+    return rebuild(given, iter([own.get(id(v), v) for v in leaves(given)]))
+
+
 def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
     """An argument's part of the signature. Its tensors are collected on the way."""
     kind = type(value)
@@ -389,6 +400,9 @@ def _key(value: Any, tensors: list[Tensor], seen: dict[int, int]) -> Any:
         return (kind, *[_key(v, tensors, seen) for v in value])
     if issubclass(kind, dict):
         return (kind, *[(k if type(k) is str else constant(k), _key(v, tensors, seen)) for k, v in value.items()])
+    if kind is _array and not value.dtype.hasobject:  # as a number is: by its value
+        same = seen.setdefault(id(value), -1 - len(seen))  # one that is given twice is one array
+        return (kind, value.dtype, value.shape, value.strides, value.tobytes(), same)
     return constant(value)
 
 
@@ -429,6 +443,7 @@ def _called(
     if read is None:
         return fn(*args, **kwargs)
     state = State(environment, made, (args, tuple(kwargs.values())))
+    own = {id(v) for v in leaves((args, kwargs)) if type(v) is _array}
 
     def began(frame: types.FrameType) -> None:
         environment.visit(frame)
@@ -444,7 +459,7 @@ def _called(
         with watch, read.follow(fn, state.set_so_far):
             given = fn(*args, **kwargs)
             result = read(given, watch)
-            refuse_made(given, environment.reaches)
+            refuse_made(given, lambda part: environment.reaches(part) and id(part) not in own)
     except Exception as error:
         first = state.first_use_in(error)
         if first is None:
@@ -470,7 +485,7 @@ def _not_static(args: Any, kwargs: Any) -> TraceError:
     return TraceError(
         errors.message(
             "compile",
-            expected="arguments that are tensors, or that can be hashed to tell signatures apart",
+            expected="arguments that are tensors or NumPy arrays, or that can be hashed to tell signatures apart",
             found=errors.describe(found),
             do="pass a tensor (pullback.from_numpy(...)), or something immutable",
         )
@@ -490,10 +505,11 @@ def _not_traced(error: BaseException | None) -> TraceError:
             "  What to do: write to a clone() of it, or use the operation without the underscore; or let such a "
             "function run as it is written, with fallback=True."
         )
+    told = "  What to do: " in str(error)  # by the error itself
+    do = "Otherwise: " if told else "What to do: leave what raises this out of the compiled function; or "
     return TraceError(
         f"compile: the function runs, but not while it is traced: {type(error).__name__}: {error}\n{place}"
-        "  What to do: leave what raises this out of the compiled function; or let it run as it is written, with "
-        "fallback=True."
+        f"  {do}let it run as it is written, with fallback=True."
     )
 
 

@@ -38,8 +38,9 @@ def compile(
 
     Args:
         fn: a function of tensors, or of nested dicts, lists and tuples of them, that returns the same; other arguments
-        are part of the signature, and must be hashable. A `nn.Module` becomes one that holds it. backend: "c" (loops
-        are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
+            are part of the signature: NumPy arrays by value, and what is hashable. A `nn.Module` becomes one that
+            holds it.
+        backend: "c" (loops are compiled by the system's C compiler), "numpy" (they run in blocks that fit the cache),
             or None: C if there is a compiler. On a GPU, "c" is CUDA C, and "numpy" are CuPy's functions. Torch's
             "inductor" means None, and with "eager" and "aot_eager" `fn` itself is returned.
         fallback: a function that cannot be traced runs uncompiled, with one warning, instead of raising.

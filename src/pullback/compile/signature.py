@@ -112,13 +112,13 @@ class Entry:
             return False
         return all((now := vars(given[i]).get(name, MISSING)) is v or equal(now, v) for i, name, v in asked)
 
-    def shared_memory(self, tensors: Sequence[Tensor]) -> tuple[int, int] | None:
-        """The numbers of an input that is written to, and of another, or of what is read by value (`read_by_value`,
-        counted after the inputs), that shares memory with it; None if none does.
+    def shared_memory(self, tensors: Sequence[Tensor], more: Sequence[Array]) -> tuple[int, int] | None:
+        """The numbers of an input that is written to, and of another, or of what is read by value (`read_by_value`, and
+        then `more`, counted after the inputs), that shares memory with it; None if none does.
 
         Arrays that were looked at in the call before are not compared again with one another.
         """
-        arrays = [*[t._data for t in tensors], *self.read_by_value]
+        arrays = [*[t._data for t in tensors], *self.read_by_value, *more]
         if len(arrays) == len(self._apart) and all(map(operator.is_, arrays, self._apart)):
             return None
         before = self._apart

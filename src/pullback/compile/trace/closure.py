@@ -94,7 +94,7 @@ class Environment:
         self._texts = Setting("a text of a function or a class", self._read_texts)
         self._roots = list(roots)
         for root in self._roots:
-            self._scan(root, 0, "self")
+            self._scan(root, 0, "an argument" if is_a(root, np.ndarray) else "self")
         self._scan_fixed()
         self._settle()
 
