@@ -390,8 +390,8 @@ def refuse_made(result: Any, is_known: Callable[[Any], bool]) -> None:
         fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
         if not fixed and not is_known(part):
             raise LateError(
-                f"the function returns a {type(part).__name__} that it made or was given: every call would give the same "
-                "one, which can change",
+                f"the function returns a {type(part).__name__} that it made or was given: every call would give the "
+                "same one, which can change",
                 "return tensors, numbers and text, or dicts, lists and tuples of them, and make the "
                 f"{type(part).__name__} outside.",
             )
