@@ -25,6 +25,8 @@ import pytest
 import pullback
 from tests import quick
 
+ROOT = Path(__file__).parent
+LEFT_OUT, FILES_LEFT_OUT = pytest.StashKey[int](), pytest.StashKey[int]()  # how many tests, and files of them
 SEED = int(os.environ.get("PULLBACK_TEST_SEED", "20260713"))
 
 # The same examples in every run, but for those who ask for others; no test may fail for being slow.
@@ -124,12 +126,18 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return _MarkdownPage.from_parent(parent, path=file_path) if file_path.suffix == ".md" else None
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the docstrings of a bridge to a library that is not installed: its modules cannot be imported. And
-    what type checkers alone read."""
+    what type checkers alone read, and in a quick run the files that it leaves out whole."""
     parts = collection_path.parts
     if parts[-2:] == ("tests", "typing"):
         return True
+    if config.getoption("--quick") and collection_path.is_relative_to(ROOT) and collection_path.is_file():
+        path = collection_path.relative_to(ROOT).as_posix()
+        if quick.is_file_left_out(path):
+            if parts[-1].startswith("test_") or parts[-1].endswith(".md"):
+                config.stash[FILES_LEFT_OUT] = config.stash.get(FILES_LEFT_OUT, 0) + 1
+            return True
     within = [parts[i + 1] for i in range(len(parts) - 1) if parts[i] == "bridge" and "src" in parts[:i]]
     return True if any(name in MISSING for name in within) else None
 
@@ -199,9 +207,6 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-LEFT_OUT = pytest.StashKey[int]()
-
-
 def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the quick run, or those of the day, and count the others."""
     if config.getoption("--quick"):
@@ -213,15 +218,16 @@ def _leave_out_what_is_long(config: pytest.Config, items: list[pytest.Item]) -> 
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Tell the process that prints the summary how many tests were left out."""
+    """Tell the process that prints the summary how many tests, and files of them, were left out."""
     if hasattr(session.config, "workeroutput"):
-        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+        session.config.workeroutput["left_out"] = [session.config.stash.get(k, 0) for k in (LEFT_OUT, FILES_LEFT_OUT)]
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Take the number from a process of pytest-xdist."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+    """Take the numbers from a process of pytest-xdist."""
+    tests, files = getattr(node, "workeroutput", {}).get("left_out", (0, 0))
+    node.config.stash[LEFT_OUT], node.config.stash[FILES_LEFT_OUT] = tests, files
 
 
 @pytest.hookimpl(trylast=True)
@@ -254,13 +260,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if "'torch'" in reason:
             reason = "they compare with PyTorch, which is not installed (pip install torch==2.13.0)"
         left_out.setdefault(reason, set()).add(report.nodeid)
-    long = terminalreporter.config.stash.get(LEFT_OUT, 0)
-    if left_out or long:
+    config = terminalreporter.config
+    long, files = config.stash.get(LEFT_OUT, 0), config.stash.get(FILES_LEFT_OUT, 0)
+    if left_out or long or files:
         terminalreporter.write_sep("-", "left out", yellow=True)
-    if long:
-        why = "this was a quick run" if terminalreporter.config.getoption("--quick") else "they are of another day"
-        terminalreporter.write_line(f"tests: {long}, because {why} (./run test --all runs them)")
+    if long or files:
+        why = "this was a quick run" if config.getoption("--quick") else "they are of another day"
+        terminalreporter.write_line(f"{_count(long, files)}, because {why} (./run test --all runs them)")
     for reason, nodes in left_out.items():
         files = sum("::" not in node for node in nodes)
-        tests = f"tests: {len(nodes) - files}" + (f", and whole files of tests: {files}" if files else "")
-        terminalreporter.write_line(f"{tests}, because {reason}")
+        terminalreporter.write_line(f"{_count(len(nodes) - files, files)}, because {reason}")
+
+
+def _count(tests: int, files: int) -> str:
+    return f"tests: {tests}" + (f", and whole files of tests: {files}" if files else "")

@@ -17,24 +17,36 @@ LEFT_OUT = (
     "tests/scipy/",
     "tests/table/",
     "tests/device/",
+    "tests/random_programs/",
     "tests/autograd/test_engine_contract.py::test_a_deep_graph",
     "tests/autograd/test_interrupts.py",
     "tests/autograd/test_memory.py",
+    "tests/bridge/test_bridge_as_torch.py",
+    "tests/bridge/test_bridge_autograd_extend.py",
+    "tests/cli/test_cli.py::test_bench",
+    "tests/cli/test_cli.py::test_demo",
     "tests/cli/test_hostile_scripts.py",
     "tests/compile/test_compile_c.py",
+    "tests/compile/test_compile_growth.py",
+    "tests/compile/test_compile_loops.py",
+    "tests/corrections/test_every_correction.py::test_what_is_followed_elsewhere",
+    "tests/distributed/test_collectives.py",
+    "tests/distributed/test_placements.py",
     "tests/func/test_sparse_programs.py",
     "tests/inspect/test_inspect_graph_layout.py",
+    "tests/interpreters/test_dual_on_arrays.py",
     "tests/interpreters/test_levels.py",
     "tests/interpreters/test_payload_beside_arrays.py",
     "tests/testing/test_check_payload.py",
+    "tests/utils/test_checkpoint_steps.py",
 )
 
 # Of the table, one sample after the other: values, slopes and second slopes by finite differences; kinds of results.
-OF_THE_TABLE = (
-    r"test_ops\.py::test_slopes_are_those_of_finite_differences\[.*-float64\]",
-    r"test_results\.py::test_an_operation_returns_what_its_signature_and_its_stub_say",
-)
-_TABLE = re.compile(rf"tests/table/({'|'.join(OF_THE_TABLE)})")
+OF_THE_TABLE = {
+    "tests/table/test_ops.py": r"::test_slopes_are_those_of_finite_differences\[.*-float64\]",
+    "tests/table/test_results.py": r"::test_an_operation_returns_what_its_signature_and_its_stub_say",
+}
+_TABLE = re.compile("|".join(re.escape(path) + tests for path, tests in OF_THE_TABLE.items()))
 
 MARKED = ("torch", "jax", "slow", "browser", "gpu")
 
@@ -51,6 +63,15 @@ def is_quick(nodeid: str) -> bool:
     (True, False)
     """
     return not nodeid.startswith(LEFT_OUT) or _TABLE.match(nodeid) is not None
+
+
+def is_file_left_out(path: str) -> bool:
+    """Whether no test of a file belongs to the quick run, which then does not read it.
+
+    >>> is_file_left_out("tests/table/test_jets.py"), is_file_left_out("tests/table/test_ops.py")
+    (True, False)
+    """
+    return path.startswith(LEFT_OUT) and path not in OF_THE_TABLE
 
 
 # Files and folders whose tests take turns, because together they are long: those that go over the table of operations
