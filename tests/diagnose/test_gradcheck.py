@@ -281,6 +281,14 @@ WRONG: dict[str, tuple[Builder, list[str]]] = {
         wrong(lambda x: 2 * x, lambda x, g: 2 * g.sum(0).expand(4, 3), (4, 3)),
         ["summed over axis 0 of inputs[0] and repeated along it", "one too many"],
     ),
+    "a sum whose axis is not kept": (
+        wrong(lambda x: x - x.mean(dim=1, keepdim=True), lambda x, g: g - g.mean(dim=1), (3, 3)),
+        ["a sum over axis 1 of inputs[0] is spread over axis 1", "without keepdim=True"],
+    ),
+    "a weighted sum whose axis is not kept": (
+        wrong(lambda x: x.softmax(1), lambda x, g: x.softmax(1) * (g - (g * x.softmax(1)).sum(1)), (2, 2)),
+        ["without keepdim=True"],
+    ),
     "gradients in the wrong order": (
         wrong(lambda a, b: a * b, lambda a, b, g: (g * a, g * b), (3,), (3,)),
         ["the analytical gradient for inputs[0] is the one for inputs[1]", "another order"],

@@ -116,6 +116,27 @@ class ProductWithoutTranspose(Function):
 
 @faulty(
     "wrong-derivative",
+    torch.tensor([[0.7, -1.2, 0.1], [0.4, 0.9, -0.3], [-0.6, 0.2, 1.1]]),
+    says=("without keepdim=True",),
+    line="return s * (grad_output - (grad_output * s).sum(1))",
+    corrected="return s * (grad_output - (grad_output * s).sum(1, keepdim=True))",
+)
+class SoftmaxWithoutKeepdim(Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = x.exp()
+        s = e / e.sum(1, keepdim=True)
+        ctx.save_for_backward(s)
+        return s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (s,) = ctx.saved_tensors
+        return s * (grad_output - (grad_output * s).sum(1))
+
+
+@faulty(
+    "wrong-derivative",
     X,
     ROW,
     says=("another order than forward takes its arguments",),

@@ -6,6 +6,7 @@ float64 as well, because differences in float32 itself have only two or three di
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -197,6 +198,11 @@ def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backwar
         return f"({old}).sum_to_size({shape_of(backward, pair.input.short)[0]})"
     if rule == "conjugate":
         return f"{grads} * derivative.conj()"
+    if rule == "not_kept":
+        kept = re.sub(
+            r"(\.(?:sum|mean|amax|amin|logsumexp|prod)\((?![^()]*keepdim)[^()]+)\)", r"\1, keepdim=True)", old
+        )
+        return kept if kept != old else None
     return None
 
 

@@ -348,6 +348,29 @@ def _extra_sum(pair: Pair, N: Array, A: Array) -> str | None:
     return None
 
 
+def _not_kept(pair: Pair, N: Array, A: Array) -> str | None:
+    """The case that a sum along the rows of a square input is spread over its rows, not over its columns.
+
+    What is wrong is then w[i, j] * (r[j] - r[i]) with the sums r: zero where i is j, and for each grad_output as much
+    larger at (i, j) as at (j, i) as for any other.
+    """
+    n = pair.point.shape[0] if pair.point.ndim == 2 else 0
+    if pair.point.shape != (n, n) or n < 2 or N.shape[2] != n * n:
+        return None
+    gap = (A - N).reshape(-1, n, n)
+    if not all(pair.is_zero(gap[:, i, i]) for i in range(n)):
+        return None
+    for i, j in itertools.combinations(range(n), 2):
+        one, other = gap[:, i, j], gap[:, j, i]
+        lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+        if len(one) < 2 or lengths <= pair.atol or not np.isclose(abs(np.vdot(one, other)), lengths, rtol=1e-4):
+            return None
+    return (
+        f"a sum over axis 1 of {pair.input.short} is spread over axis 1, not over axis 0: backward sums without "
+        "keepdim=True, which no shape tells where both axes are as long"
+    )
+
+
 def _signs(pair: Pair, N: Array, A: Array) -> str | None:
     if N.dtype.kind == "c" or not pair.alike(np.abs(A), np.abs(N)):
         return None
@@ -385,6 +408,7 @@ RULES = (
     _transpose,
     _missing_sum,
     _extra_sum,
+    _not_kept,
     _signs,
     _zeros,
 )
