@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-SOURCE = Path(__file__).parents[2] / "src" / "pullback"
+import pullback
+
+SOURCE = Path(pullback.__file__).parent
 BEGINS = "What to do"
 GAP = "\0"
 # Code in a correction: a call, an argument by keyword, a decorator, a dotted name, what stands in backticks.

@@ -79,7 +79,7 @@ def run(program: str, title: str) -> dict[str, Any]:
     names: dict[str, Any] = {
         "pullback": pullback, "torch": pullback, "np": np, "numpy": np, "nn": pullback.nn, "F": pullback.nn.functional,
         "Function": pullback.autograd.Function, "leaf": leaf, "near": near, "right": right, "told": told,
-        "__name__": "a_program",
+        "__name__": "a_program", "ROOT": FOLDER.parents[1],
     }  # fmt: skip
     exec(compile(program, f"<{title}>", "exec", dont_inherit=True), names)
     return names
