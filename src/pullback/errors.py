@@ -447,7 +447,7 @@ def callers_level() -> int:
 # What asks for an array is found on the stack: a function of SciPy, of another library, or a line of the user's own.
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
-_WRITTEN = (
+WRITTEN = (
     "begin with numpy.zeros_like(t) or pullback.zeros(...), which keep the gradients of what is written to them, or "
     "join the parts with numpy.stack([a, b])"
 )
@@ -469,15 +469,6 @@ _TABLES = "pandas", "xarray"
 _WRITES = dis.opmap["STORE_SUBSCR"]
 
 
-def not_into_out(name: str, part: bool) -> TypeError:
-    """The error of a ufunc that is to write a Tensor into an array. part: it is a part of one, as in a[1:] += t."""
-    do = _WRITTEN if part else "write the operation without out= (a += t becomes a = a + t)"
-    return TypeError(
-        f"{name}(): a Tensor cannot be written into out=, its gradient would be lost.\n"
-        f"  What to do: {do}; or use t.detach().numpy()."
-    )
-
-
 def keeping_gradient(number: bool = False) -> str:
     """The lines of an error that say what keeps the gradient, for the code outside of this package that is running.
 
@@ -490,7 +481,7 @@ def keeping_gradient(number: bool = False) -> str:
     if home in _TABLES:
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] == _WRITES
-    said = _WRITTEN if writes else _OF_NUMBERS if number else _JOINED
+    said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
     return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), said))
 
 
