@@ -193,7 +193,10 @@ def _eager(rng: random.Random) -> Found:
 
     if not again(program)[0]:  # what was tried while it was made is part of it
         return "differs", Difference(f"{what} (only as it is made)", answers, program)
-    return _smallest(program, again, 2.0)
+    found = _smallest(program, again, 2.0)
+    if found[1] is not None and not found[1].what:  # an answer is made of memory that nobody wrote to
+        return "differs", Difference(f"{what} (not each time)", answers, program)
+    return found
 
 
 def _compiled(rng: random.Random, backend: str) -> Found:

@@ -31,6 +31,7 @@ from tests.random_programs.evidence import (
     nothing_shown,
     numbers_agree,
     once,
+    only_denormal,
     passes_through_nothing_freed,
     refused_operands_right,
     refused_results,
@@ -44,6 +45,8 @@ from tests.random_programs.evidence import (
     settled,
     stacked_without_format,
     strided_bases,
+    with_wide_integers,
+    without_writes,
     written_before_the_error,
     written_to_copies,
     zeros,
@@ -96,7 +99,10 @@ REASONS: dict[str, Reason] = {
         and (
             d.what.startswith("requires_grad of")
             or (d.what.startswith(("values of", "gradients of")) and right(d))
-            or (d.only_torch_refuses("doesn't require gradient") and refused_operands_right(d))
+            or (
+                d.only_torch_refuses("doesn't require gradient|does not require grad and does not have a grad_fn")
+                and refused_operands_right(d)
+            )
         )
     ),
     "a tensor written over itself counts as written to": lambda d: (
@@ -163,7 +169,10 @@ REASONS: dict[str, Reason] = {
             or d.only_pullback_refuses(
                 "requires the source and destination dtypes match|input, weight and bias of one dtype"
             )
-            or d.only_torch_refuses("expected self and source to have same dtypes")
+            or d.only_torch_refuses(
+                "expected self and source to have same dtypes|must have the same dtype"
+                "|source and destination dtypes match"
+            )
         )
         and for_each_element(d)
     ),
@@ -175,10 +184,11 @@ REASONS: dict[str, Reason] = {
         )
     ),
     "in the gradients of `addcmul` and `atan2`, torch computes with integers as integers, which overflow": lambda d: (
-        d.what.startswith(("gradients of", "grad of"))
+        (d.what.startswith(("gradients of", "grad of")) or (d.transforms and d.what.startswith("values of")))
         and "raises" not in d.answers
         and (d.does("addcmul") or d.does("atan2("))
         and d.does("lib.uint8")
+        and (not d.what.startswith("values of") or nothing_shown(with_wide_integers(d.program)))
     ),
     "a transformed function that returns a tensor from outside, which needs no conversion: a hook on it is called": (
         lambda d: (
@@ -256,6 +266,7 @@ REASONS: dict[str, Reason] = {
             d.only_pullback_refuses("appears to not have been used in the graph")
             or d.only_torch_refuses("is a view and is being modified inplace")
             or d.only_torch_refuses("A view was created in inference mode and is being modified inplace in normal mode")
+            or (d.what.startswith("requires_grad of") and d.ours == "False")
         )
         and constant_here(d)
     ),
@@ -325,12 +336,12 @@ REASONS: dict[str, Reason] = {
         and (not_finite(d.ours) == not_finite(d.theirs) or agree_where_finite(d.ours, d.theirs))
         and same_in_double(d)
     ),
-    "a second derivative that does not exist, of a norm at 0, is 0: torch's may be NaN": lambda d: (
+    "a second derivative that does not exist, of a norm or an angle at 0, is 0: torch's may be NaN": lambda d: (
         d.transforms
-        and d.what.startswith("values of")
+        and (d.what.startswith("values of") or (d.forward and d.what.startswith(("gradients of", "grad of"))))
         and "nan" in d.theirs
         and "nan" not in d.ours
-        and d.inside("norm(", "std(", "hypot(", "abs(", "logaddexp", "sgn(")
+        and d.inside("norm(", "std(", "hypot(", "abs(", "logaddexp", "sgn(", "atan2(")
     ),
     "a write to memory that repeats elements, or to a part of it, is refused in transforms": lambda d: (
         d.transforms and d.only_pullback_refuses("more than one element of the written-to tensor")
@@ -399,8 +410,24 @@ REASONS: dict[str, Reason] = {
     ),
     "a product saves its operands: torch may save a copy of a batch, which is not written to": lambda d: (
         d.does("{0} @ {1}")
-        and d.only_pullback_refuses("modified by an inplace operation")
-        and nothing_shown(replaced(d.program, "{0} @ {1}", "{0} @ {1}.clone()"))
+        and d.only_pullback_refuses("modified by an inplace operation|has been detached in-place")
+        and nothing_shown(replaced(d.program, "{0} @ {1}", "{0}.clone() @ {1}.clone()"))
+    ),
+    "a tensor from outside that is written to before a checkpoint runs again is refused: torch's gradient mixes both": (
+        lambda d: (
+            d.does("checkpoint(")
+            and d.only_pullback_refuses("modified by an inplace operation")
+            and nothing_shown(without_writes(d.program))
+        )
+    ),
+    "gradients of several passes at once are not sparse: torch lets those of no elements pass": lambda d: (
+        d.does("is_grads_batched=True")
+        and d.does(".to_sparse()")
+        and d.does("lib.tensor([],", "lib.tensor([[],")
+        and d.only_pullback_refuses("not defined for sparse tensors")
+    ),
+    "a gradient that does not exist is None: torch's may be whatever lay in memory": lambda d: (
+        d.forward and d.what.startswith("gradients of") and "None" in d.ours and only_denormal(d.ours, d.theirs)
     ),
     "what `detach()` makes of an inference tensor is one: torch lets gradients be added to it": lambda d: (
         d.does(".grad = {1}.detach()")

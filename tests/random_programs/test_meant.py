@@ -403,3 +403,35 @@ def test_a_wrong_answer_in_half_precision_is_not_meant() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pullback.func, "jacfwd", lambda *args: lambda x: inner(*args)(x) * 1.75)
         assert not evidence.right(shown)
+
+
+def test_a_tensor_written_to_before_a_checkpoint_runs_again_is_refused() -> None:
+    w = pullback.tensor([0.5, 2.0], requires_grad=True)
+    x = pullback.tensor([1.0, 3.0], requires_grad=True)
+    y = pullback.utils.checkpoint.checkpoint(lambda t: pullback.atan2(w, t), x, use_reentrant=False)
+    with pullback.no_grad():
+        w.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    assert w.grad is None
+    assert x.grad is None
+
+
+def test_a_second_derivative_of_an_angle_at_the_origin_is_zero() -> None:
+    y = pullback.zeros(2, requires_grad=True)
+    along = pullback.func.jvp(lambda t: pullback.atan2(y, t), (pullback.zeros(2),), (pullback.ones(2),))[1]
+    assert pullback.autograd.grad(along.sum(), y)[0].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "known"),
+    [
+        ("[[float32, [1.0]], None]", "[[float32, [1.0]], [float32, [[0.0, 4.484155085839415e-44]]]]", True),
+        ("[[float32, [1.0]], None]", "[[float32, [1.0]], [float32, [[0.0, 0.5]]]]", False),
+        ("[[float32, [1.0]], None]", "[[float32, [2.0]], [float32, [[0.0, 1e-44]]]]", False),
+        ("[None, [float32, [1.0]]]", "[[float32, [0.0]], [float32, [1.0]]]", True),
+        ("[None, [float32, [1.0]]]", "[[float32, [3.0]], [float32, [1.0]]]", False),
+    ],
+)
+def test_what_lay_in_memory_is_told_from_a_gradient(ours: str, theirs: str, known: bool) -> None:
+    assert evidence.only_denormal(ours, theirs) is known

@@ -214,7 +214,7 @@ def _turned(g: Any, toward: int, input: Any, other: Any) -> Any:
     pair = [v if is_number(v) or plain(v).dtype.kind == "f" else np.add(np.zeros_like(g), v) for v in (input, other)]
     size = pair[0] * pair[0] + pair[1] * pair[1]
     along = -pair[0] if toward == 0 else pair[1]
-    return g * (along / np.where(np.equal(plain(size), 0), 1, size))
+    return g * (along / np.where(np.equal(plain(size), 0), np.inf, size))  # 0 at the origin, in every order
 
 
 atan2 = elementwise(
