@@ -19,39 +19,51 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import dgemm
 
 from ..array_nodes import Array
 
 FEW = 64
 """Below this number of unknowns SciPy's products take less time than what spares them."""
 
-_ALL = slice(None)
+_DOUBLE = np.dtype(np.float64)
+_dot, _subtract = np.dot, np.subtract
 
 
 def slope_of(gradient: Array) -> Array:
     """A gradient, as BFGS is to get it: a `Slope` from `FEW` unknowns on."""
-    if gradient.size < FEW or gradient.dtype != np.float64:
+    if gradient.size < FEW or gradient.dtype is not _DOUBLE:
         return gradient
     return gradient.view(Slope)
 
 
 class Slope(np.ndarray[Any, Any]):
-    """A gradient, or a difference of two: an array, but for its column and its row, which are a `Line`."""
+    """A gradient, or a difference of two: an array, but for the product of its column or row with a row or column."""
 
     __array_priority__ = -1.0  # what NumPy makes of it and a plain array is plain
 
-    def __getitem__(self, key: Any) -> Any:
-        if type(key) is tuple and len(key) == 2 and self.ndim == 1:
-            first, second = key
-            if second is None and type(first) is slice and first == _ALL:
-                return Line(self.view(np.ndarray), True)
-            if first is None and type(second) is slice and second == _ALL:
-                return Line(self.view(np.ndarray), False)
-        return self.view(np.ndarray)[key]
+    def __mul__(self, other: Any) -> Any:
+        return _times(self, other) if self.ndim != 2 or (found := _outer(self, other)) is None else found
+
+    def __rmul__(self, other: Any) -> Any:
+        return _right_times(self, other) if self.ndim != 2 or (found := _outer(self, other)) is None else found
 
     def __pow__(self, exponent: Any) -> Any:  # type: ignore[override]  # SciPy's norms take less time with plain arrays
         return self.view(np.ndarray) ** exponent
+
+
+_times, _right_times = np.ndarray.__mul__, np.ndarray.__rmul__
+
+
+def _outer(slope: Slope, other: Any) -> Outer | None:
+    """The product of a column and a row of one size; None if these are something else."""
+    rows, columns = slope.shape
+    if type(other) is not np.ndarray or other.shape != (columns, rows) or (rows != 1 and columns != 1):
+        return None
+    if other.dtype is not _DOUBLE or slope.dtype is not _DOUBLE:
+        return None
+    mine, others = slope.view(np.ndarray).flatten(), other.flatten()  # they may be written to before it is used
+    return Outer(mine, others, 1.0) if columns == 1 else Outer(others, mine, 1.0)
 
 
 class Delayed(NDArrayOperatorsMixin):
@@ -67,10 +79,6 @@ class Delayed(NDArrayOperatorsMixin):
 
     def _elements(self) -> Array:
         raise NotImplementedError
-
-    def _short(self, function: Any, a: Any, b: Any) -> Any:
-        """A function of two arguments, this and another, by the parts; None if it takes the elements."""
-        return None
 
     def array(self) -> Array:
         """Its elements."""
@@ -96,46 +104,10 @@ class Delayed(NDArrayOperatorsMixin):
         self.array()[key] = value
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if self._array is None and method == "__call__" and len(inputs) == 2 and not kwargs:
-            found = self._short(ufunc, *inputs)
-            if found is not None:
-                return found
         return _anyhow(getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if self._array is None and function is np.dot and len(args) == 2 and not kwargs:
-            found = self._short(function, *args)
-            if found is not None:
-                return found
         return _anyhow(function, args, kwargs)
-
-
-class Line(Delayed):
-    """A vector as a column or a row, which is a view of it."""
-
-    __slots__ = ("column", "vector")
-
-    def __init__(self, vector: Array, column: bool) -> None:
-        self._array, self.vector, self.column = None, vector, column
-
-    def _elements(self) -> Array:
-        return self.vector[:, None] if self.column else self.vector[None, :]
-
-    def _short(self, function: Any, a: Any, b: Any) -> Any:
-        return self._times(b if a is self else a) if function is np.multiply else None
-
-    def __mul__(self, other: Any) -> Any:
-        found = self._times(other) if self._array is None else None
-        return super().__mul__(other) if found is None else found
-
-    def _times(self, other: Any) -> Any:
-        if type(other) is not np.ndarray or other.ndim != 2 or other.dtype != np.float64:
-            return None
-        n, mine = self.vector.size, self.vector
-        if other.shape != ((1, n) if self.column else (n, 1)):
-            return None
-        others = other.flatten()  # a copy, for the vectors may be written to before their product is used
-        return Outer(mine.copy(), others, 1.0) if self.column else Outer(others, mine.copy(), 1.0)
 
 
 class Outer(Delayed):
@@ -150,10 +122,12 @@ class Outer(Delayed):
         found: Array = np.multiply.outer(self.u, self.v) * self.r
         return found
 
-    def _short(self, function: Any, a: Any, b: Any) -> Any:
-        if function is np.subtract and b is self and _is_identity(a, self.u.size):
-            return Remainder(self)
-        return None
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc is _subtract and self._array is None and method == "__call__" and not kwargs:
+            a, b = inputs
+            if b is self and _is_identity(a, self.u.size):
+                return Remainder(self)
+        return _anyhow(getattr(ufunc, method), inputs, kwargs)
 
     def __mul__(self, other: Any) -> Any:
         if self._array is None and isinstance(other, float):
@@ -172,14 +146,15 @@ class Remainder(Delayed):
     def _elements(self) -> Array:
         return np.eye(self.outer.u.size) - self.outer._elements()
 
-    def _short(self, function: Any, a: Any, b: Any) -> Any:
-        if function is not np.dot:
-            return None
-        if a is not self:
-            return Product(a, self.outer, None) if _is_matrix(a, self.outer.u.size) else None
-        if type(b) is Product and b._array is None and b.left is None and len(b.matrix) == self.outer.u.size:
-            return Product(b.matrix, b.right, self.outer)
-        return None
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is _dot and self._array is None and len(args) == 2 and not kwargs:
+            (a, b), n = args, self.outer.u.size
+            if a is not self:
+                if _is_matrix(a, n):
+                    return Product(a, self.outer, None)
+            elif type(b) is Product and b._array is None and b.left is None and len(b.matrix) == n:
+                return Product(b.matrix, b.right, self.outer)
+        return _anyhow(function, args, kwargs)
 
 
 class Product(Delayed):
@@ -197,7 +172,7 @@ class Product(Delayed):
         return self._with(np.zeros(self.matrix.shape))
 
     def __add__(self, other: Any) -> Any:
-        if self._array is not None or type(other) is not np.ndarray or other.dtype != np.float64:
+        if self._array is not None or type(other) is not np.ndarray or other.dtype is not _DOUBLE:
             return super().__add__(other)
         return self._with(other) if other.shape == self.matrix.shape else super().__add__(other)
 
@@ -205,12 +180,14 @@ class Product(Delayed):
         """The sum with an array, a new one."""
         matrix, right, left = self.matrix, self.right, self.left
         found: Array = matrix + other
-        p = np.dot(matrix, right.u)
-        found = dger(-right.r, right.v, p, a=found.T, overwrite_a=1).T
-        if left is not None:
-            q = np.dot(left.v, matrix)
-            q -= (right.r * np.dot(left.v, p)) * right.v
-            found = dger(-left.r, q, left.u, a=found.T, overwrite_a=1).T
+        p = matrix.dot(right.u)
+        if left is None:
+            columns, rows = p[None, :], right.r * right.v[None, :]
+        else:
+            q = left.v.dot(matrix)
+            q -= (right.r * left.v.dot(p)) * right.v
+            columns, rows = np.array((p, left.u)), np.array((right.v * right.r, q * left.r))
+        found = dgemm(-1.0, rows.T, columns.T, 1.0, found.T, 0, 1, 1).T
         return found
 
 
@@ -231,7 +208,7 @@ def _anyhow(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 
 def _is_matrix(a: Any, n: int) -> bool:
-    return type(a) is np.ndarray and a.shape == (n, n) and (a.dtype == np.float64 or a.dtype.kind == "i")
+    return type(a) is np.ndarray and a.shape == (n, n) and (a.dtype is _DOUBLE or a.dtype.kind == "i")
 
 
 _identity: weakref.ref[Any] | None = None  # the last one that was found, which is read-only since then
