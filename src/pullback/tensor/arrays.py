@@ -324,7 +324,7 @@ def zeros_beside(like: Any, shape: Shape, dtype: Any = None) -> Any:
     array([0., 0., 0.], dtype=float32)
     """
     dtype = like.dtype if dtype is None else dtype
-    if (kind := _kind(like)) is None:
+    if type(like) is np.ndarray or (kind := _kind(like)) is None:
         return np.zeros(shape, dtype)
     return np.zeros_like(kind, dtype, shape=shape, **_layout(kind))
 

@@ -61,6 +61,7 @@ def _written_out(loop: Loop, on_gpu: bool = False) -> Run:
     for i, access in enumerate(loop.inputs):
         shaped(f"x{i}", f"xs[{i}]", tuple(n if v else 1 for n, v in zip(loop.shape, access.varies, strict=True)))
     names: list[str] = []
+    varies = _steps_vary(loop)
     for i, step in enumerate(loop.steps):
         names.append(f"x{step.value}" if step.name == "load" else f"v{i}")
         if step.name == "const":
@@ -75,7 +76,8 @@ def _written_out(loop: Loop, on_gpu: bool = False) -> Run:
         value = names[output.step]
         if output.reduce is not None:
             space[f"o{k}"] = output
-            value = f"reduced(o{k}, spread({value}, {loop.shape!r}), {output.axes!r})"
+            whole = value if all(varies[output.step]) else f"spread({value}, {loop.shape!r})"
+            value = f"reduced(o{k}, {whole}, {output.axes!r})"
         axes = () if output.reduce is None else output.axes
         shaped(f"y{k}", f"ys[{k}]", tuple(n for i, n in enumerate(loop.shape) if i not in axes))
         lines.append(f"written(y{k}, {value})")
