@@ -10,7 +10,7 @@ import pytest
 import pullback
 from pullback.autograd import grad
 from pullback.scipy import integrate, optimize
-from pullback.scipy.direct_calls import Direct, direct
+from pullback.scipy.direct_calls import Direct, direct, with_gradient
 
 F64 = pullback.float64
 
@@ -142,7 +142,7 @@ def test_a_gradient_is_refused_where_something_has_changed() -> None:
     def f(x: Any) -> Any:
         return (x**2 * held[0]).sum()
 
-    fast = direct(pullback.compile(f, backend="numpy"), (leaf(1.0, 2.0),), 1, gradient=True)
+    fast = direct(pullback.compile(with_gradient(f), backend="numpy"), (leaf(1.0, 2.0),), 1, gradient=True)
     assert fast is not None
     x = np.array([3.0, 4.0])
     found = fast.value_and_gradient(x)

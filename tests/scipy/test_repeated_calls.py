@@ -16,6 +16,7 @@ from pullback import scipy
 from pullback.autograd import grad
 from pullback.scipy import integrate, optimize, repeated_calls
 from pullback.scipy.direct_calls import Direct
+from pullback.scipy.optimize import stationary
 
 F64 = pullback.float64
 
@@ -325,3 +326,131 @@ def test_a_function_of_large_data_is_not_traced(few: dict[str, int]) -> None:
     for _ in range(3):
         optimize.minimize(f, [0.0, 0.0], method="BFGS")
     assert not any(few.values())
+
+
+# Derivatives at the solution ------------------------------------------------------------------------------------------
+
+
+def pulling(x: Any, a: Any, b: Any) -> Any:
+    return ((x[1:] - a * x[:-1] ** 2) ** 2).sum() + ((x - b) ** 2).sum() / 3
+
+
+FACTOR = 1.0
+
+
+def scaled(x: Any, a: Any, b: Any) -> Any:
+    return FACTOR * a * ((x - 1) ** 4).sum() + ((x - b * FACTOR) ** 2).sum()
+
+
+@pytest.fixture
+def hessians(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """One element for each Hessian that is computed as the function is written, or traced."""
+    counts: list[int] = []
+    before = stationary.jacfwd
+    monkeypatch.setattr(stationary, "jacfwd", lambda f: counts.append(1) or before(f))  # type: ignore[func-returns-value]
+    return counts
+
+
+def at_minimum(f: Any, a: Any, b: Any, *wanted: Any, method: str = "BFGS") -> Any:
+    found = optimize.minimize(f, np.full(5, 0.3), (a, b), method, tol=1e-8)
+    return found, grad((found.x * pullback.arange(5)).sum(), wanted)
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["written", "compiled"])
+@pytest.mark.parametrize("method", ["BFGS", "CG", "L-BFGS-B", "Newton-CG"])
+def test_derivatives_of_minima_are_programs_after_some_solutions(
+    method: str, compiled: bool, few: dict[str, int], hessians: list[int]
+) -> None:
+    f = pullback.compile(pulling, backend="numpy") if compiled else pulling
+    counted = []
+    for value in (0.5, 0.6, 0.7, 0.8, 0.5, 0.6):
+        a, b = leaf(value)[0].detach().requires_grad_(), leaf(0.1, 0.2, 0.3, 0.4, 0.5)
+        for wanted in ((a, b), (b,), (a,)):
+            scipy.set_tracing(False)
+            expected, right = at_minimum(pulling, a, b, *wanted, method=method)
+            scipy.set_tracing(True)
+            before = len(hessians)
+            found, gradients = at_minimum(f, a, b, *wanted, method=method)
+            counted.append(len(hessians) - before)
+            np.testing.assert_allclose(found.x.detach().numpy(), expected.x.detach().numpy(), rtol=1e-6)
+            for g, r in zip(gradients, right, strict=True):
+                np.testing.assert_allclose(g.numpy(), r.numpy(), rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(found.gradient_error, expected.gradient_error, rtol=1e-2, atol=1e-9)
+    assert sum(counted[:9]) > 0
+    assert counted[9:] == [0] * 9
+
+
+def test_derivatives_are_of_the_function_as_it_was(few: dict[str, int], hessians: list[int]) -> None:
+    global FACTOR
+    a, b = leaf(0.5)[0].detach().requires_grad_(), leaf(0.0, 0.1, 0.2, 0.3, 0.4)
+
+    def gradients() -> list[Any]:
+        global FACTOR
+        found = []
+        for factor in (1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 1.0):
+            FACTOR = factor
+            x = optimize.minimize(scaled, np.full(5, 0.3), (a, b), "BFGS", tol=1e-8).x
+            FACTOR = 3.0  # the solution has been found with another
+            found.append(grad(x.sum(), (a, b)))
+        return found
+
+    try:
+        scipy.set_tracing(False)
+        expected = gradients()
+        scipy.set_tracing(True)
+        for found, right in zip(gradients(), expected, strict=True):
+            for g, r in zip(found, right, strict=True):
+                np.testing.assert_allclose(g.numpy(), r.numpy(), rtol=1e-5, atol=1e-7)
+    finally:
+        FACTOR = 1.0
+
+
+def test_second_derivatives_and_batches_after_that(few: dict[str, int]) -> None:
+    b = leaf(0.1, 0.2, 0.3, 0.4, 0.5).detach()
+
+    def total(a: Any) -> Any:
+        return optimize.minimize(pulling, np.full(5, 0.3), (a, b), "BFGS", tol=1e-8).x.sum()
+
+    a, rows = pullback.tensor(0.5, dtype=F64), pullback.tensor([0.5, 0.7], dtype=F64)
+    scipy.set_tracing(False)
+    expected = pullback.func.hessian(total)(a), pullback.vmap(pullback.func.grad(total))(rows)
+    scipy.set_tracing(True)
+    for _ in range(5):
+        p = a.clone().requires_grad_()
+        (g,) = grad(total(p), p, create_graph=True)
+        np.testing.assert_allclose(grad(g, p)[0].numpy(), expected[0].numpy(), rtol=1e-4)
+        grad(total(p), p)
+        np.testing.assert_allclose(pullback.func.hessian(total)(a).numpy(), expected[0].numpy(), rtol=1e-5)
+        np.testing.assert_allclose(
+            pullback.vmap(pullback.func.grad(total))(rows).numpy(), expected[1].numpy(), rtol=1e-5
+        )
+
+
+def test_a_captured_parameter_of_a_minimum_has_its_gradient(few: dict[str, int]) -> None:
+    a = leaf(0.7)
+
+    def f(x: Any, b: Any) -> Any:
+        return pulling(x, a[0], b)
+
+    b = leaf(0.1, 0.2, 0.3, 0.4, 0.5)
+    scipy.set_tracing(False)
+    right = grad(optimize.minimize(f, np.full(5, 0.3), (b,), "BFGS", tol=1e-8).x.sum(), (a, b))
+    scipy.set_tracing(True)
+    for g in (f, pullback.compile(f, backend="numpy")):
+        for _ in range(5):
+            found = grad(optimize.minimize(g, np.full(5, 0.3), (b,), "BFGS", tol=1e-8).x.sum(), (a, b))
+            for one, other in zip(found, right, strict=True):
+                np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5)
+
+
+def test_a_program_that_gives_something_else_is_not_used(
+    few: dict[str, int], hessians: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stationary, "_pulled", lambda which, f, w, x, *args: (2 * w[0],))
+    a, b = leaf(0.5)[0].detach().requires_grad_(), leaf(0.1, 0.2, 0.3, 0.4, 0.5).detach()
+    found = [at_minimum(pulling, a, b, a)[1][0].item() for _ in range(6)]
+    np.testing.assert_allclose(found, found[0], rtol=1e-6)
+    refused = {kind[-1]: record.refused for (_, kind), record in repeated_calls._RECORDS.items()}
+    assert refused[("pulled", (True, False))] is True
+    assert refused["Hessian"] is False
+    assert hessians

@@ -267,10 +267,6 @@ class Entry:
         plan = self._plan(schedule(outs, inputs), inputs, outs, [True] * len(outs), True)
         return plan, [None if g is None else outs.index(g) for g in chosen]
 
-    def plan_of(self, wanted: tuple[bool, ...]) -> tuple[Plan, list[Any]] | None:
-        """The plan of these gradients of a single result, and their places among what it gives, if it was made."""
-        return self._backwards.get((wanted, (True,), (False,)))
-
     def backward_plans(self) -> list[Plan]:
         """The plans made so far; if there is none yet, one for all gradients is made."""
         if not self._backwards and self.saving is not None:

@@ -15,6 +15,8 @@ import numpy as np
 from ..compile.compiled import Compiled
 from ..compile.signature import Entry
 from ..compile.trace.whole_calls import OutgrownError
+from ..func.reverse import vjp
+from ..ops.make.of_size import ones_like
 from ..tensor import dtypes
 from ..tensor.modes import LEVELS, thread, within
 from ..tensor.overrides import overriding
@@ -26,8 +28,7 @@ Array = np.ndarray[Any, Any]
 class Direct:
     """Calls of a compiled function in which only the first tensors change.
 
-    slow: the function of these tensors, for a call in which anything else is not as it was. gradient: whether a call
-    gives the gradient by the first one, too.
+    slow: the function of these tensors, for a call in which anything else is not as it was.
     """
 
     def __init__(self, entry: Entry, tensors: Sequence[Tensor], changing: int, slow: Callable[..., Any]) -> None:
@@ -38,7 +39,6 @@ class Direct:
         every = [*tensors[:changing], *self._fixed]
         self._strides = [t._data.strides for t in every] if entry.traced.layouts else None
         self._default = dtypes.default()
-        self._backward: Any = None
 
     def _holds(self, arrays: Sequence[Array]) -> bool:
         if is_seen(self._fixed) or thread.modes.watch is not None or dtypes.default() is not self._default:
@@ -67,26 +67,24 @@ class Direct:
         return found
 
     def value_and_gradient(self, array: Array) -> tuple[Array, Array] | None:
-        """The value, a number, and its gradient by the array; None if they are to be had only as usual."""
+        """What a function `with_gradient` gives; None if that is to be had only as usual."""
         if not self._holds((array,)):
             return None
-        entry, fixed = self._entry, [t._data for t in self._fixed]
         try:
-            value, *saved = entry.forward.run(array, *fixed)
+            value, gradient = self._entry.forward.run(array, *[t._data for t in self._fixed])
         except OutgrownError:
             return None
-        given = [array, *fixed, value] if entry.saved_results else [array, *fixed]
-        if self._backward is None:
-            wanted = (True, *[False] * len(fixed))
-            entry.backward([wrap(a) for a in given], saved, [_ONE], wanted)
-            self._backward = entry.plan_of(wanted)
-        if self._backward is None:
-            return None
-        plan, places = self._backward
-        return value, plan.run(*given, *saved, _ONE)[places[0]]
+        return value, gradient
 
 
-_ONE = np.ones(())
+def with_gradient(f: Callable[..., Tensor]) -> Callable[..., tuple[Tensor, Tensor]]:
+    """From a function to a number to the function that gives its gradient by the first argument, too."""
+
+    def both(x: Tensor, *args: Tensor) -> tuple[Tensor, Tensor]:
+        value, pull = vjp(lambda y: f(y, *args), x)
+        return value, pull(ones_like(value))[0]
+
+    return both
 
 
 def is_seen(tensors: Sequence[Tensor]) -> bool:
@@ -105,27 +103,27 @@ def direct(
 ) -> Direct | None:
     """Calls of a compiled function on arrays; None if a call needs more than its program.
 
-    args: the arguments of one call, Tensors; `changing` says how many of the first change. gradient: the value is a
-    number, and its gradient by the one that changes is wanted. slow: the same function of those that change, if not
-    `fn` is to run where its program cannot. traces: whether it may be traced for this.
+    args: the arguments of one call, Tensors; `changing` says how many of the first change. gradient: it is a function
+    `with_gradient`. slow: the same function of those that change, if not `fn` is to run where its program cannot.
+    traces: whether it may be traced for this.
     """
     if fn.options()[3] or not all(type(a) is Tensor for a in args) or is_seen(args):
         return None
     if len({id(a) for a in args}) < len(args):
         return None
-    given = [wrap(a._data) for a in args[:changing]]
-    given[0]._requires_grad = gradient
-    with_fixed = [*given, *args[changing:]]
-    entry = within(thread.modes, {"grad_enabled": gradient}, fn.entry_of, *with_fixed, traces=traces)
+    with_fixed = [*[wrap(a._data) for a in args[:changing]], *args[changing:]]
+    entry = within(thread.modes, {"grad_enabled": False}, fn.entry_of, *with_fixed, traces=traces)
     if entry is None or not _is_simple(entry, gradient):
         return None
     return Direct(entry, with_fixed, changing, slow or (lambda *xs: fn(*xs, *args[changing:])))
 
 
 def _is_simple(entry: Entry, gradient: bool) -> bool:
-    """Whether a program has one result, a new tensor, and does not look at the memory around its tensors."""
-    traced = entry.traced
-    one = entry.direct and len(entry.outs) == 1 and entry.rebuilt(["result"]) == "result"
-    anyhow = not traced.whole and not traced.asked and not entry.shared
-    known = entry.saving is not None and traced.outs[0].shape == () and traced.outs[0].dtype.kind == "f"
-    return one and anyhow and (not gradient or (known and not traced.problem and traced.gradients[0] is not None))
+    """Whether a program has one result, or a number and its gradient, new tensors, and does not look at the memory
+    around its tensors."""
+    traced, names = entry.traced, ["value", "gradient"][: 1 + gradient]
+    if not entry.direct or len(entry.outs) != len(names) or traced.whole or traced.asked or entry.shared:
+        return False
+    if gradient:
+        return entry.rebuilt(names) == tuple(names) and traced.outs[0].shape == () and traced.outs[0].dtype.kind == "f"
+    return entry.rebuilt(names) == names[0]

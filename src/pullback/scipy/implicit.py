@@ -235,14 +235,23 @@ class Implicit:
             return reshape(view_as_real(of_x(view_as_complex(reshape(y, (-1, 2))))), (-1,))
 
         if x.dtype.is_complex:
-            return Paired(self._inverse(of_pairs, wrap(pairs(array_of(x)))))
-        return self._inverse(of_x, x)
+            return Paired(self._inverse(of_pairs, wrap(pairs(array_of(x))), parameters))
+        return self._inverse(of_x, x, parameters)
 
-    def _inverse(self, of_x: Callable[[Tensor], Tensor], x: Tensor) -> Any:
+    def value(self, x: Tensor, inputs: Sequence[Tensor]) -> Array:
+        """The residual at a solution."""
+        with no_grad():
+            return array_of(self.residual(x, *inputs))
+
+    def _dense(self, of_x: Callable[[Tensor], Tensor], x: Tensor, inputs: Sequence[Tensor]) -> Array:
+        """The Jacobian of a function of few unknowns."""
+        return array_of(jacfwd(of_x)(x))
+
+    def _inverse(self, of_x: Callable[[Tensor], Tensor], x: Tensor, inputs: Sequence[Tensor]) -> Any:
         """The Jacobian of a function of real unknowns."""
         with no_grad():
             if x.numel() <= DENSE:
-                return Dense(self.where, array_of(jacfwd(of_x)(x)))
+                return Dense(self.where, self._dense(of_x, x, inputs))
             jacobian = self.pattern.jacobian(of_x, x)
             return Products(self.where, of_x, x) if jacobian is None else Sparse(self.where, jacobian(x))
 
@@ -253,10 +262,13 @@ def gradient_error(equation: Implicit, x: Tensor, inputs: Sequence[Tensor]) -> f
     It is infinite where the Jacobian is singular: there a derivative is refused when it is asked for.
     """
     x = x.detach()
-    with no_grad():
-        left = array_of(equation.residual(x, *inputs))
     try:
-        step = equation.factorised(x, inputs).solve(left, False)
+        factors = equation.factorised(x, inputs)
+    except RuntimeError:
+        return float("inf")
+    left = equation.value(x, inputs)
+    try:
+        step = factors.solve(left, False)
     except RuntimeError:
         return float("inf")
     return float(np.max(np.abs(step) / np.maximum(np.abs(array_of(x)), 1.0), initial=0.0))

@@ -17,13 +17,19 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd.grad_mode import no_grad
 from ..compile.compiled import Compiled
+from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, wrap
+from .array_nodes import array_of
 from .bindings import Bindings
-from .direct_calls import Array, Direct, direct, is_seen
+from .direct_calls import Array, Direct, direct, is_seen, with_gradient
 
 AFTER = {False: 1000, True: 200}
 """The calls after which a function is traced: for its values, and for its values with gradients."""
+
+SOLUTIONS = 3
+"""The solutions after which what each of them computes once, a derivative at the end, is traced."""
 
 _TRACES = 4  # a function that is another in each solution is not traced more often
 _KEPT = 64  # functions whose programs wait for another solution
@@ -59,10 +65,16 @@ class Record:
 
 
 _RECORDS: OrderedDict[Any, Record] = OrderedDict()
+_OF_COMPILED: weakref.WeakKeyDictionary[Compiled, dict[Any, Record]] = weakref.WeakKeyDictionary()
 
 
 def record_of(fn: Any, kind: Any) -> Record:
-    """The record of a function that is called in one way; a new one for what is no plain function."""
+    """The record of a function that is called in one way; a new one for what is no plain and no compiled function."""
+    if type(fn) is Compiled:
+        records = _OF_COMPILED.setdefault(fn, {})
+        if kind not in records and len(records) == _KEPT:
+            del records[next(iter(records))]
+        return records.setdefault(kind, Record())
     if type(fn) is not types.FunctionType or fn.__dict__:
         return Record()
     key = id(fn), kind
@@ -102,6 +114,7 @@ class Repeated:
         gradient: bool = False,
     ) -> None:
         self.fn, self.whole, self.args, self.changing, self.gradient = fn, whole, args, changing, gradient
+        self.kind = kind
         self.record = record_of(fn, (kind, gradient))
         self._begins = True
 
@@ -116,7 +129,7 @@ class Repeated:
         self._begins = False
         given = [*map(wrap, arrays), *self.args]
         if isinstance(self.fn, Compiled):
-            own = direct(self.fn, given, self.changing, gradient=self.gradient) if begins else None
+            own = direct(self.fn, given, self.changing) if begins and not self.gradient else None
             return own if own is not None and self._is_same(own, arrays, gave) else None
         if not _enabled:
             return None
@@ -131,11 +144,39 @@ class Repeated:
             return None
         return found
 
+    def at_once(self, array: Array) -> Direct | None:
+        """What runs all calls of a compiled function with gradients; None if it is the function itself."""
+        fn, record = self.fn, self.record
+        if type(fn) is not Compiled or self.args is None or record.refused:
+            return None
+        given = [wrap(array), *self.args]
+        if is_seen(given):
+            return None
+        try:
+            if record.compiled is None:
+                _, backend, _, static, mode = fn.options()
+                record.compiled = Compiled(with_gradient(self.whole(fn.traced_function)), backend, False, (), mode)
+                record.refused = bool(static) or not self._is_right(record.compiled, given)
+                if record.refused:
+                    return None
+            return direct(record.compiled, given, 1, gradient=True)
+        except Exception:  # of any kind: the function itself runs, and raises there if it must
+            record.refused = True
+            return None
+
+    def _is_right(self, compiled: Compiled, given: Sequence[Tensor]) -> bool:
+        """Whether a program gives what the function gives that it was made of, but for rounding."""
+        given = [wrap(t._data) for t in given]
+        with no_grad():
+            pairs = zip(compiled(*given), compiled.traced_function(*given), strict=True)
+            return all(_near(array_of(a), array_of(b)) for a, b in pairs)
+
     def _made(self, given: Sequence[Tensor], due: bool) -> Direct | None:
         """The program for these; None if it has to be traced and is not due, or cannot be traced."""
         record = self.record
         if record.compiled is None:
-            record.compiled = Compiled(self.whole(_copy(self.fn)), "numpy", False, ())
+            whole = self.whole(_copy(self.fn))
+            record.compiled = Compiled(with_gradient(whole) if self.gradient else whole, "numpy", False, ())
         if due:
             record.calls, record.traces = 0, record.traces + 1
             if sum(a.nbytes for a in Bindings(self.fn).arrays()) > _BYTES:
@@ -167,6 +208,46 @@ class Repeated:
         return same
 
 
+class Derivative:
+    """A derivative of such a function, which a solution computes once: a program, after `SOLUTIONS` of them.
+
+    It is meant for solutions in which the function itself ran as a program. of: from the function of Tensors to its
+    derivative, whose results are a tuple of Tensors.
+    """
+
+    def __init__(self, calls: Repeated, name: Any, of: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+        self._calls, self._of = calls, of
+        self._record = record_of(calls.fn, (calls.kind, name))
+
+    def __call__(self, given: Sequence[Tensor], slow: Callable[[], Sequence[Array]]) -> Sequence[Array]:
+        """The results at these tensors. slow: what computes them as the function is written."""
+        record = self._record
+        if record.refused or is_seen(given) or thread.modes.watch is not None:
+            return slow()
+        given = [wrap(t._data) for t in given]
+        with no_grad():
+            if record.compiled is not None and record.compiled.entry_of(*given, traces=False) is not None:
+                return [array_of(t) for t in record.compiled(*given)]
+            found = slow()
+            record.calls += 1
+            if record.calls >= SOLUTIONS:
+                self._trace(given, found)
+        return found
+
+    def _trace(self, given: Sequence[Tensor], found: Sequence[Array]) -> None:
+        """Make the program, if it gives what was found, but for rounding."""
+        record, fn = self._record, self._calls.fn
+        record.calls, record.traces = 0, record.traces + 1
+        try:
+            if record.compiled is None:
+                fn = fn.traced_function if isinstance(fn, Compiled) else fn
+                record.compiled = Compiled(self._of(self._calls.whole(_copy(fn))), "numpy", False, ())
+            pairs = zip(record.compiled(*given), found, strict=True)
+            record.refused = record.traces > _TRACES or not all(_near(array_of(a), b) for a, b in pairs)
+        except Exception:  # of any kind: the function runs as it is written, and raises there if it must
+            record.refused = True
+
+
 def _equal(a: Any, b: Any) -> bool:
     return bool(a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=True))
 
@@ -175,10 +256,15 @@ def _agree(found: Any, gave: Any) -> bool:
     if found is None:
         return False
     (value, slope), (expected, right) = found, gave
+    return _equal(np.asarray(value), np.asarray(expected)) and _near(slope, right)
+
+
+def _near(found: Array, right: Array) -> bool:
+    """Whether they are equal but for rounding."""
     size = float(np.max(np.abs(right), initial=0.0))
-    return _equal(np.asarray(value), np.asarray(expected)) and bool(
-        slope.shape == right.shape and np.allclose(slope, right, rtol=_ROUNDING, atol=_ROUNDING * size, equal_nan=True)
+    return found.shape == right.shape and np.allclose(
+        found, right, rtol=_ROUNDING, atol=_ROUNDING * size, equal_nan=True
     )
 
 
-__all__ = ["AFTER", "Repeated", "set_tracing"]
+__all__ = ["AFTER", "SOLUTIONS", "Derivative", "Repeated", "set_tracing"]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -45,6 +45,14 @@ class Equation(Protocol):
         """The solution ``d`` of ``F_x d = r``, or of ``F_x^H d = r``, recorded."""
 
 
+@runtime_checkable
+class Pulling(Protocol):
+    """An equation that has a way of its own to the gradients of its parameters."""
+
+    def pulled(self, x: Tensor, ps: Sequence[Tensor], wanted: Sequence[bool], w: Tensor) -> list[Tensor | None]:
+        """The vjp of the residual for the cotangent `w`, for the parameters that are wanted."""
+
+
 class Solution(Function):
     """The solution of an equation as a function of its parameters."""
 
@@ -69,6 +77,8 @@ class Solution(Function):
             return (None,) * (1 + len(ps))
         equation, wanted = ctx.equation, ctx.needs_input_grad[1:]
         w = equation.inverse(True, g, x, *ps)
+        if isinstance(equation, Pulling):
+            return None, *equation.pulled(x, ps, wanted, -w)
         return None, *pulled(lambda *qs: equation.residual(x, *qs), ps, wanted, -w)
 
     @staticmethod

@@ -233,6 +233,8 @@ class _Substitution(TorchFunctionMode):
         self.by = by
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not self.by:
+            return function(*args, **(kwargs or {}))
         return function(*[self._of(a) for a in args], **{k: self._of(a) for k, a in (kwargs or {}).items()})
 
     def _of(self, value: Any) -> Any:

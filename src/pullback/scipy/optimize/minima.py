@@ -35,6 +35,7 @@ class ValueAndSlope:
         self._program, self._parameters = program, parameters
         self._calls = program.calls(parameters, gradient=True)
         self._fast: Direct | None = None
+        self._begins = True
         self._at: bytes | None = None
         self._found: tuple[float, Array]
 
@@ -49,20 +50,24 @@ class ValueAndSlope:
     def _both(self, a: Array) -> tuple[float, Array]:
         at = a.tobytes()
         if at != self._at:
-            self._found, self._at = self._computed(np.array(a)), at
+            self._found, self._at = self._computed(a), at
         return self._found
 
     def _computed(self, a: Array) -> tuple[float, Array]:
+        if self._begins:
+            self._begins, self._fast = False, self._calls.at_once(a)
+            self._program.is_program = self._fast is not None
         if self._fast is not None and (found := self._fast.value_and_gradient(a)) is not None:
             return found[0].item(), found[1]
         with enable_grad():
-            x = wrap(a).requires_grad_()
+            x = wrap(np.array(a)).requires_grad_()
             f = self._program(x, *self._parameters)
             if not f.requires_grad:
                 return f.item(), np.zeros_like(a)
             (g,) = autograd.grad(f, x, materialize_grads=True)
         if self._fast is None:
             self._fast = self._calls.program((x._data,), (f._data, array_of(g)))
+            self._program.is_program = self._fast is not None
         return f.item(), array_of(g)
 
 

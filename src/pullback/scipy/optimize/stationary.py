@@ -10,6 +10,7 @@ Stability Analysis, 1983). Bounds of unknowns are rows with ``c(x) = x``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +24,13 @@ from ...ops.elementwise.limits import where as choose
 from ...ops.make.of_size import ones_like
 from ...ops.shape.joining import cat
 from ...ops.shape.reshape import expand, reshape
+from ...tensor.modes import thread
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
+from ..direct_calls import is_seen
 from ..implicit import Implicit
+from ..repeated_calls import Derivative
+from ..solutions import pulled
 from ..user_functions import arguments, value_of
 from .outcomes import Problem
 
@@ -96,15 +101,16 @@ class Program(Problem):
 
     def __init__(self, where: str, fun: Any, x0: Any, args: Any, rows: Sequence[Rows] = (), source: Any = None) -> None:
         self.rows, own = list(rows), arguments(args)
-        self._own = self._count = len(own)
+        self.own = self._count = len(own)
         every = (*own, *[(r.args, r.lower, r.upper) for r in self.rows])
         super().__init__(where, fun, x0, every, flat=True, source=source)
+        self.is_program = False  # whether the function and its gradient run as a program in this solution
         if self.rows:
             self.given.find_reads(where, self._everything, self.start, fun=(source or fun, *[r.fun for r in rows]))
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What a function of the unknowns and ``args=`` returns."""
-        return self.given.call(fun, (x,), parameters, self._own)
+        return self.given.call(fun, (x,), parameters, self.own)
 
     def __call__(self, x: Tensor, *parameters: Any) -> Tensor:
         """The value, a number."""
@@ -125,7 +131,7 @@ class Program(Problem):
 
     def parts(self, x: Tensor, *parameters: Any) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each constraint its values, and their lower and upper bounds."""
-        trees = self.given.filled(parameters)[self._own :]
+        trees = self.given.filled(parameters)[self.own :]
         found = []
         with self.given.reading(parameters):
             for row, (args, lower, upper) in zip(self.rows, trees, strict=True):
@@ -147,6 +153,18 @@ class Program(Problem):
     def slope(self, x: Tensor, *parameters: Any) -> Tensor:
         """The gradient of the function to minimise."""
         return _slope(lambda y: self(y, *parameters), x)
+
+    def derivative(self, name: Any, of: Any, parameters: Sequence[Any]) -> tuple[Derivative, Sequence[Tensor]] | None:
+        """A derivative of the function that may be a program, and what it takes; None where that is not to be.
+
+        of: from a function and its arguments to the derivative's result.
+        """
+        if not self.is_program or self.rows or self.given.as_it_was(self.fun) is not self.fun:
+            return None
+        calls = self.calls(parameters)
+        if calls.args is None:
+            return None
+        return Derivative(calls, name, lambda f: lambda *given: of(f, *given)), calls.args
 
     # The equation ------------------------------------------------------------------------------------------------
 
@@ -215,12 +233,57 @@ def _multipliers(slope: Array, matrix: Array, gaps: Array, active: Array, equal:
     return m
 
 
+def _slope_and_hessian(f: Callable[..., Tensor], x: Tensor, *args: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient by `x`, and its Jacobian."""
+
+    def of_x(y: Tensor) -> Tensor:
+        return _slope(lambda z: f(z, *args), y)
+
+    return of_x(x), jacfwd(of_x)(x)
+
+
+def _pulled(which: Sequence[bool], f: Callable[..., Tensor], w: Tensor, x: Tensor, *args: Tensor) -> Any:
+    """The gradients of ``w`` times the gradient by `x`, by those of the arguments that are wanted."""
+    found = pulled(lambda *qs: _slope(lambda y: f(y, *qs), x), args, which[: len(args)], w)
+    return tuple([g for g in found if g is not None])
+
+
 class Optimality(Implicit):
     """The conditions of a minimum; its solution has a derivative where each row is active or inactive for sure."""
 
     def __init__(self, program: Program, run: Callable[..., Array]) -> None:
         super().__init__(program.where, program.residual, run, program.pattern)
         self.program = program
+        self._last: tuple[Array, Array] | None = None  # unknowns, and the conditions there
+
+    def value(self, x: Tensor, inputs: Sequence[Tensor]) -> Array:
+        """The conditions at a solution."""
+        if self._last is not None and np.array_equal(self._last[0], array_of(x)):
+            return self._last[1]
+        return super().value(x, inputs)
+
+    def _dense(self, of_x: Callable[[Tensor], Tensor], x: Tensor, inputs: Sequence[Tensor]) -> Array:
+        found = self.program.derivative("Hessian", _slope_and_hessian, inputs[1:])
+        if found is None:
+            return super()._dense(of_x, x, inputs)
+        slope, matrix = found[0]([x, *found[1]], lambda: (array_of(of_x(x)), array_of(jacfwd(of_x)(x))))
+        self._last = array_of(x), slope
+        return matrix
+
+    def pulled(self, x: Tensor, ps: Sequence[Tensor], wanted: Sequence[bool], w: Tensor) -> list[Tensor | None]:
+        """The vjp of the conditions for the cotangent `w`, for the parameters that are wanted."""
+
+        def slow() -> list[Tensor | None]:
+            return pulled(lambda *qs: self.residual(x, *qs), ps, wanted, w)
+
+        which = tuple(wanted[1:])
+        if thread.modes.grad_enabled or is_seen((w, x, *ps)) or wanted[0] or True in which[self.program.own :]:
+            return slow()
+        found = self.program.derivative(("pulled", which), partial(_pulled, which), ps[1:])
+        if found is None:
+            return slow()
+        gradients = iter(found[0]([w, x, *found[1]], lambda: [array_of(g) for g in slow() if g is not None]))
+        return [wrap(np.array(next(gradients))) if is_wanted else None for is_wanted in wanted]
 
     def _factorise(self, x: Tensor, inputs: Sequence[Any]) -> Any:
         program = self.program
