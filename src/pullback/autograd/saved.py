@@ -223,7 +223,10 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     names, lines = Details.of_written(node, t, expected)
     name = names.split("`")[1] if names else "saved"
-    do = f"write to a copy, by `{name} = {name}.clone()` just before the write; or take the clone() where it was saved"
+    do = "give a copy to the operation that saved it, as `x[i].clone()` for a part `x[i]` that is written to later"
+    if names:
+        do = f"write to a copy, by `{name} = {name}.clone()` just before the write; or take the clone() where it was "
+        do += "saved"
     if t._requires_grad and t._place is None:
         do = f"call backward() before the write, or give a copy, `{name}.clone()`, to the operation that saved it"
     return RuntimeError(

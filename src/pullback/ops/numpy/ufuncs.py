@@ -48,7 +48,8 @@ def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
         raise TypeError(
             f"numpy.{ufunc.__name__}.at() writes in place into its first argument, which has no derivative rule: the "
             "gradient would be lost.\n"
-            "  What to do: use a function that returns the result, t.index_add(0, index, source) for numpy.add.at, or "
+            "  What to do: use a function that returns the result, t = t.index_add(0, index, source) for "
+            "numpy.add.at(t, index, source), where t begins as numpy.zeros_like(source, shape=...), or "
             "t.detach().numpy() if no gradient is wanted."
         )
     ufunc.at(a, *(v._data if isinstance(v, Tensor) else v for v in given[1:]))
