@@ -162,7 +162,7 @@ def _unusual(
         args, numbers = older_form(op.name, op.places, op.factors, args)
         kwargs = {**numbers, **kwargs}
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
-        return dispatch(kinds, call, args, kwargs)
+        return dispatch(kinds, getattr(call, "held", call), args, kwargs)
     out = None
     if kwargs:
         out = out_of(op, kwargs) if "out" not in op.public else None

@@ -209,6 +209,7 @@ def holding(op: Op, call: Callable[..., Any]) -> Callable[..., Any]:
                     _hold(op, value, bool(exact), args, kwargs)
         return call(*args, **kwargs)
 
+    call.held = held  # type: ignore[attr-defined]  # what modes are told of
     return held
 
 
