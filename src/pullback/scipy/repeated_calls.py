@@ -166,7 +166,6 @@ class Repeated:
 
     def _is_right(self, compiled: Compiled, given: Sequence[Tensor]) -> bool:
         """Whether a program gives what the function gives that it was made of, but for rounding."""
-        given = [wrap(t._data) for t in given]
         with no_grad():
             pairs = zip(compiled(*given), compiled.traced_function(*given), strict=True)
             return all(_near(array_of(a), array_of(b)) for a, b in pairs)
@@ -219,28 +218,29 @@ class Derivative:
         self._calls, self._of = calls, of
         self._record = record_of(calls.fn, (calls.kind, name))
 
-    def __call__(self, given: Sequence[Tensor], slow: Callable[[], Sequence[Array]]) -> Sequence[Array]:
-        """The results at these tensors. slow: what computes them as the function is written."""
-        record = self._record
+    def __call__(self, given: Sequence[Tensor]) -> Sequence[Array] | None:
+        """The results at these tensors; None where they are to be had only as usual."""
+        record, fn = self._record, self._calls.fn
         if record.refused or is_seen(given) or thread.modes.watch is not None:
-            return slow()
+            return None
         given = [wrap(t._data) for t in given]
         with no_grad():
             if record.compiled is not None and record.compiled.entry_of(*given, traces=False) is not None:
                 return [array_of(t) for t in record.compiled(*given)]
-            found = slow()
+            # as it is written: a compiled function would make programs of its own derivatives, for a few calls
+            fn = fn.traced_function if isinstance(fn, Compiled) else fn
+            found = [array_of(t) for t in self._of(self._calls.whole(fn))(*given)]
             record.calls += 1
             if record.calls >= SOLUTIONS:
-                self._trace(given, found)
+                self._trace(fn, given, found)
         return found
 
-    def _trace(self, given: Sequence[Tensor], found: Sequence[Array]) -> None:
+    def _trace(self, fn: Any, given: Sequence[Tensor], found: Sequence[Array]) -> None:
         """Make the program, if it gives what was found, but for rounding."""
-        record, fn = self._record, self._calls.fn
+        record = self._record
         record.calls, record.traces = 0, record.traces + 1
         try:
             if record.compiled is None:
-                fn = fn.traced_function if isinstance(fn, Compiled) else fn
                 record.compiled = Compiled(self._of(self._calls.whole(_copy(fn))), "numpy", False, ())
             pairs = zip(record.compiled(*given), found, strict=True)
             record.refused = record.traces > _TRACES or not all(_near(array_of(a), b) for a, b in pairs)

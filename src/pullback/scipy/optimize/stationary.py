@@ -154,17 +154,17 @@ class Program(Problem):
         """The gradient of the function to minimise."""
         return _slope(lambda y: self(y, *parameters), x)
 
-    def derivative(self, name: Any, of: Any, parameters: Sequence[Any]) -> tuple[Derivative, Sequence[Tensor]] | None:
-        """A derivative of the function that may be a program, and what it takes; None where that is not to be.
+    def derivative(self, name: Any, of: Any, head: Sequence[Tensor], parameters: Sequence[Any]) -> Any:
+        """The arrays of a derivative of the function that may be a program; None where they are to be had as usual.
 
-        of: from a function and its arguments to the derivative's result.
+        of: from a function, the tensors of the head, and its arguments to the derivative's results.
         """
         if not self.is_program or self.rows or self.given.as_it_was(self.fun) is not self.fun:
             return None
         calls = self.calls(parameters)
         if calls.args is None:
             return None
-        return Derivative(calls, name, lambda f: lambda *given: of(f, *given)), calls.args
+        return Derivative(calls, name, lambda f: lambda *given: of(f, *given))([*head, *calls.args])
 
     # The equation ------------------------------------------------------------------------------------------------
 
@@ -263,26 +263,21 @@ class Optimality(Implicit):
         return super().value(x, inputs)
 
     def _dense(self, of_x: Callable[[Tensor], Tensor], x: Tensor, inputs: Sequence[Tensor]) -> Array:
-        found = self.program.derivative("Hessian", _slope_and_hessian, inputs[1:])
+        found = self.program.derivative("Hessian", _slope_and_hessian, (x,), inputs[1:])
         if found is None:
             return super()._dense(of_x, x, inputs)
-        slope, matrix = found[0]([x, *found[1]], lambda: (array_of(of_x(x)), array_of(jacfwd(of_x)(x))))
-        self._last = array_of(x), slope
+        self._last = array_of(x), found[0]
+        matrix: Array = found[1]
         return matrix
 
     def pulled(self, x: Tensor, ps: Sequence[Tensor], wanted: Sequence[bool], w: Tensor) -> list[Tensor | None]:
         """The vjp of the conditions for the cotangent `w`, for the parameters that are wanted."""
-
-        def slow() -> list[Tensor | None]:
-            return pulled(lambda *qs: self.residual(x, *qs), ps, wanted, w)
-
-        which = tuple(wanted[1:])
-        if thread.modes.grad_enabled or is_seen((w, x, *ps)) or wanted[0] or True in which[self.program.own :]:
-            return slow()
-        found = self.program.derivative(("pulled", which), partial(_pulled, which), ps[1:])
+        which, found = tuple(wanted[1:]), None
+        if not (thread.modes.grad_enabled or is_seen((w, x, *ps)) or wanted[0] or True in which[self.program.own :]):
+            found = self.program.derivative(("pulled", which), partial(_pulled, which), (w, x), ps[1:])
         if found is None:
-            return slow()
-        gradients = iter(found[0]([w, x, *found[1]], lambda: [array_of(g) for g in slow() if g is not None]))
+            return pulled(lambda *qs: self.residual(x, *qs), ps, wanted, w)
+        gradients = iter(found)
         return [wrap(np.array(next(gradients))) if is_wanted else None for is_wanted in wanted]
 
     def _factorise(self, x: Tensor, inputs: Sequence[Any]) -> Any:
