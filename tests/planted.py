@@ -883,14 +883,13 @@ MUTATIONS = [
              "self.num_samples, self.replacement)",
              "tests/utils/test_data.py tests/programs/test_programs.py -k data"),
     Mutation("optim: zero_grad leaves the zeros recorded",
-             "                if p.grad.grad_fn is not None:  # recorded by backward(create_graph=True)\n"
-             "                    p.grad.detach_()\n                else:\n"
-             "                    p.grad.requires_grad_(False)\n                p.grad.zero_()\n\n    def step",
-             "                p.grad = p.grad * 0\n\n    def step",
+             "        if grad.grad_fn is not None:  # recorded by backward(create_graph=True)\n"
+             "            grad.detach_()\n        else:\n            grad.requires_grad_(False)\n        grad.zero_()",
+             "        grad.mul_(0)",
              "tests/optim tests/programs/test_programs.py -k optim or zero_grad"),
     Mutation("nn: zero_grad makes new zeros",
-             "                    p.grad.requires_grad_(False)\n                p.grad.zero_()\n\n    # Showing",
-             "                    p.grad.requires_grad_(False)\n                p.grad = p.grad * 0\n\n    # Showing",
+             "            grad.requires_grad_(False)\n        grad.zero_()",
+             "            grad.requires_grad_(False)\n    for p, grad in given:\n        p.grad = grad * 0",
              "tests/nn tests/programs/test_programs.py -k zero_grad or nn/"),
 
     # patterns of Jacobians, sparse derivatives, payloads
