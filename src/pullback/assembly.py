@@ -33,7 +33,7 @@ Held.by_graph = staticmethod(
     lambda value: importlib.import_module("pullback.inspect.footprint").held_by(value)  # loaded when memory is full
 )
 Fused.kernel = staticmethod(
-    lambda function, name: importlib.import_module("pullback.compile.eager").Kernel(function, name)  # with its C
+    lambda *function: importlib.import_module("pullback.compile.eager").Kernel(*function)  # loaded with its C
 )
 Through.op = put_into_base.op
 Over.op = copy_over.op

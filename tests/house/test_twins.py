@@ -84,7 +84,7 @@ _SHARED = {
 # The operation chooses among computations, by its arguments.
 _CHOSEN = {
     "nn.functional._x_log_x": "kl_div with log_target=False, a part of it",
-    "nn.functional._normal_cdf": "gelu with approximate='none', a factor of it",
+    "nn.functional._gelu": "gelu with approximate='none', and a factor of it",
     "nn.functional._pad": "pad with mode='constant'",
     "_real": "real of a complex tensor; a real one is returned itself",
     "_view_as_dtype": "view with a dtype; with a shape it is reshape",

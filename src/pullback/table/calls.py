@@ -164,14 +164,17 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         else:
             payloads.append(a)
         bit <<= 1
+    large = op.fused and payloads[0].size >= _LARGE
+    forward = by_kernel(op) if large else op.forward
     try:
-        r = op.forward(*payloads, **kwargs) if kwargs else op.forward(*payloads)
+        r = forward(*payloads, **kwargs) if kwargs else forward(*payloads)
     except (ValueError, TypeError, IndexError) as error:
         raise errors.translate(op.name, payloads, error) from None
     mask &= op.differentiable
     if type(r) is not _ndarray:
         if isinstance(r, tuple):
-            return _apply_tuple(op, mask, args, kwargs, r)
+            out = _apply_tuple(op, mask, args, kwargs, r)
+            return with_kernels(out) if large else out
         r = in_order(writable(r)) if op.contiguous else writable(r)
         if type(r) is not _ndarray and apart(payloads):
             raise errors.translate(op.name, payloads, TypeError())
@@ -183,6 +186,8 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if len(args) != len(op.params):
         args = op.padded(args, kwargs) if kwargs else args + op.tails[len(args)]
     out = record(op, mask, args, r) if recorded else wrap(r)
+    if large:
+        return with_kernels(out)
     return as_view(out, op, args) if op.view else out
 
 
@@ -372,7 +377,7 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                 operands = _beside_payloads(payloads, operands)
         large = op.fused and operands[0].size >= _LARGE
         try:
-            r = by_kernel(op, operands) if large else op.forward(*operands)
+            r = (by_kernel(op) if large else op.forward)(*operands)
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, payloads, error) from None
         if type(r) is not _ndarray:

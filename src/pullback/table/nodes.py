@@ -539,30 +539,32 @@ def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
 class Fused:
     """Whether large calls run in C (`pullback.backends.fused`), and what makes the loops; `assembly.py` puts it here.
 
-    kernel: called with a function of arrays and the name of its entry. What it returns is called as the function is,
-    and gives None where the function itself has to run.
+    kernel: called with a function of arrays, the name of its entry, and whether that is elementwise. What it returns is
+    called as the function is, and gives None where the function itself has to run.
     """
 
     enabled: ClassVar[bool] = True
-    kernel: ClassVar[Callable[[Callable[..., Any], str], Callable[..., Any]]]
+    kernel: ClassVar[Callable[[Callable[..., Any], str, bool], Callable[..., Any]]]
 
 
-def by_kernel(op: Op, operands: Sequence[Any]) -> Any:
-    """The forward of an entry on large operands: in C, or as it is."""
-    return _guarded(op.forward, op.name)(*operands)
+def by_kernel(op: Op) -> Callable[..., Any]:
+    """The forward of an entry for large arrays: in C where it can."""
+    return _guarded(op.forward, op.name, op.elementwise)
 
 
-def with_kernels(out: Tensor) -> Tensor:
-    """A recorded result whose node runs its rules in C as well."""
-    node: Any = out._edge[0]  # type: ignore[index]
-    node.plan = _in_c(node.plan, node.op)
+def with_kernels(out: Any) -> Any:
+    """The result of a call, or a tuple of them, whose node, if there is one, runs its rules in C as well."""
+    edge = next((t._edge for t in (out if isinstance(out, tuple) else (out,)) if t._edge is not None), None)
+    if edge is not None:
+        node: Any = edge[0]
+        node.plan = _in_c(node.plan, node.op)
     return out
 
 
 @functools.cache
 def _in_c(plan: Plan, op: Op) -> Plan:
     """A plan that saves the same values and calls the same rules, in C where it can."""
-    rules = {rule: _guarded(rule, op.name) for rule, _ in plan.calls}
+    rules = {rule: _guarded(rule, op.name, op.elementwise) for rule, _ in plan.calls}
     made = copy.copy(plan)
     calls = made.calls = tuple((rules[rule], pick) for rule, pick in plan.calls)
     made.only, made.direct = (rule and rules[rule] for rule in (plan.only, plan.direct))
@@ -571,16 +573,18 @@ def _in_c(plan: Plan, op: Op) -> Plan:
 
 
 @functools.cache
-def _guarded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _guarded(function: Callable[..., Any], *about: Any) -> Callable[..., Any]:
     """A forward or a rule, in C on arrays. On anything else, such as the Tensors of a recorded pass, it is as it is."""
 
-    def run(first: Any, *others: Any) -> Any:
-        found = _kernel(function, name)(first, *others) if Fused.enabled and type(first) is np.ndarray else None
-        return function(first, *others) if found is None else found
+    def run(first: Any, *others: Any, **named: Any) -> Any:
+        found = None
+        if Fused.enabled and (type(first) is np.ndarray or type(first) is list):
+            found = _kernel(function, *about)(first, *others, **named)
+        return function(first, *others, **named) if found is None else found
 
     return run
 
 
 @functools.cache
-def _kernel(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    return Fused.kernel(function, name)
+def _kernel(function: Callable[..., Any], *about: Any) -> Callable[..., Any]:
+    return Fused.kernel(function, *about)

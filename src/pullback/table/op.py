@@ -113,7 +113,8 @@ class About:
     "refused", or a function, such as ``dims("dim")`` (the arguments it names are axes, which move on by one). None: the
     kind decides, or `vmap` loops. symbolic: the forward in operations that `compile` knows, for a forward that works on
     arrays alone: a function of an example result and of the arguments; "call": the forward is one call of the program.
-    fused: whether the forward and the rules, on large arrays, run as one loop in C each, where there is a compiler.
+    fused: whether the forward and the rules run as loops in C on large arrays, where there is a compiler; of a
+    composite, whether its parts do.
 
     checks: a function that examines the arguments of a public call before anything is computed. It has the public
     signature, which may differ from the computation's (see `checks.py`). It raises if the call is wrong. It returns all

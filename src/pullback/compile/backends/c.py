@@ -157,11 +157,11 @@ def build(loop: Loop, threads: int, written: Written | None = None) -> Runner:
     if 0 in loop.shape:
         return lambda inputs, outputs: fill_empty(loop, outputs)
     text, sizes = written or source(loop)
-    return of_library(cache.load(text), loop, threads, sizes)
-
-
-def of_library(library: ctypes.CDLL, loop: Loop, threads: int, sizes: Sequence[int]) -> Runner:
-    """As `build`, from the library that the loop's source was compiled to, and its sizes and strides."""
     work = microseconds(loop)
-    numbers = np.array([*header(threads, work, work), *sizes], np.int64).tobytes()
-    return new_function(ctypes.addressof(method_of(library)), numbers, None)
+    return with_numbers(cache.load(text), [*header(threads, work, work), *sizes])
+
+
+def with_numbers(library: ctypes.CDLL, numbers: Sequence[int]) -> Runner:
+    """The function of a library, with its numbers: the header, the sizes and the strides."""
+    held = np.array(numbers, np.int64).tobytes()
+    return new_function(ctypes.addressof(method_of(library)), held, None)

@@ -7,14 +7,13 @@ the user interrupts.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import cache
-from .c import Written, header, method_of, microseconds, new_function
+from .c import Written, header, microseconds, with_numbers
 from .c_source import HEADER, functions_of, whole_source
 from .loop import Loop
 
@@ -59,13 +58,13 @@ class Steps:
         self.arrays: list[str] = []
         self.numbers: list[int] = []
 
-    def source(self) -> Written:
-        """The source, and its numbers after the header."""
+    def source(self, write: bool = True) -> Written:
+        """The source, and its numbers after the header. write: whether the source is wanted; else it is empty."""
         functions: list[str] = []
         body: list[str] = []
         loops: list[Loop] = []
         for loop, inputs, outputs in self.stages:
-            texts, names, numbers = functions_of(loop, len(functions))
+            texts, names, numbers = functions_of(loop, len(functions), write)
             functions += texts
             loops.append(loop)
             places = ", ".join(self._address(name) for name in (*inputs, *outputs))
@@ -87,6 +86,8 @@ class Steps:
             "}",
             "return status;\n}",
         ]
+        if not write:
+            return "", self.numbers
         calls = f"    status = steps(numbers + {HEADER}, data, threads);"
         text = whole_source(
             loops, [*functions, "#include <string.h>", "\n".join(lines)], len(self.arrays) + 1, 0, calls
@@ -127,8 +128,7 @@ def build(steps: Steps, threads: int) -> Callable[[Sequence[Any]], None]:
     text, own = steps.source()
     work = sum(microseconds(loop) + 0.05 for loop, _, _ in steps.stages)
     most = max(microseconds(loop) for loop, _, _ in steps.stages)
-    numbers = np.array([*header(threads, most, work * steps.n), *own], np.int64).tobytes()
-    run = new_function(ctypes.addressof(method_of(cache.load(text))), numbers, None)
+    run = with_numbers(cache.load(text), [*header(threads, most, work * steps.n), *own])
     chunk = max(1, int(_PATIENCE / work))
     bounds = [np.array([i, min(i + chunk, steps.n)], np.int64) for i in range(0, steps.n, chunk)]
 

@@ -22,6 +22,7 @@ import functools
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -177,7 +178,8 @@ class _Writer(NestWriter):
             kind, _, start = self._accumulator(i)
             if self.inner_reduced:
                 put(f"{kind} a{i} = {start}{f', a{i}_rest = 0' if self._compensated(i) else ''};")
-                put(f"{c_type(self.loop.outputs[i].dtype, stored=True)} t{i}[{BLOCK}];")
+                if self._loaded(i) is None:
+                    put(f"{c_type(self.loop.outputs[i].dtype, stored=True)} t{i}[{BLOCK}];")
                 continue
             put(f"{kind} a{i}[{BLOCK}]{f', a{i}_rest[{BLOCK}]' if self._compensated(i) else ''};")
             rest = f" a{i}_rest[j] = 0;" if self._compensated(i) else ""
@@ -210,19 +212,28 @@ class _Writer(NestWriter):
         for i in self.plain:
             put(f"{c_type(loop.outputs[i].dtype, stored=True)} *const y{i} = {self._address(f'out{i}', 'j0')};")
         self.lines += [self._step(k, "0") for k in used if k not in varying]
-        put("#pragma omp simd\nfor (int64_t j = 0; j < m; j++) {")
-        self.lines += [self._step(k, "j") for k in used if k in varying]
-        self.lines += [f"y{i}[j] = v{loop.outputs[i].step};" for i in self.plain]
-        for i in self.reductions:
-            value = f"v{loop.outputs[i].step}"
-            put(f"t{i}[j] = {value};" if self.inner_reduced else self._join(i, f"a{i}", value, "[j]"))
-        put("}")
+        made = [i for i in self.reductions if self._loaded(i) is None]
+        if made or self.plain:
+            put("#pragma omp simd\nfor (int64_t j = 0; j < m; j++) {")
+            self.lines += [self._step(k, "j") for k in used if k in varying]
+            self.lines += [f"y{i}[j] = v{loop.outputs[i].step};" for i in self.plain]
+            for i in made:
+                value = f"v{loop.outputs[i].step}"
+                put(f"t{i}[j] = {value};" if self.inner_reduced else self._join(i, f"a{i}", value, "[j]"))
+            put("}")
         for i in self.reductions if self.inner_reduced else []:
+            block = self._loaded(i) or f"t{i}"
             if self._compensated(i):
-                put(f"pb_runs_add_f64(t{i}, m, &a{i}, &a{i}_rest);")
+                put(f"pb_runs_add_f64({block}, m, &a{i}, &a{i}_rest);")
             else:
-                block = f"pb_block_{self._operation(i)}_{self._output(i)[1]}(t{i}, m)"
+                block = f"pb_block_{self._operation(i)}_{self._output(i)[1]}({block}, m)"
                 put(self._join(i, f"a{i}", block))
+
+    def _loaded(self, i: int) -> str | None:
+        """The block of an input that a reduction along the last axis takes as it is; None if it takes another."""
+        step = self.loop.steps[self.loop.outputs[i].step]
+        as_it_is = self.inner_reduced and step.name == "load" and step.dtype != bool
+        return f"x{step.value}" if as_it_is and self.nest.varies[step.value][-1] else None
 
     def _element(self, i: int, index: str) -> str:
         return f"x{i}[{index}]"
@@ -360,16 +371,20 @@ def own_part(loop: Loop) -> str:
     return "\n".join(_Writer(loop, nest, number).write() for number, nest in enumerate(nests_of(loop)))
 
 
-def functions_of(loop: Loop, first: int) -> tuple[list[str], list[str], list[list[int]]]:
-    """The functions of a loop, numbered from `first`, their names, and the numbers to call each with."""
+def functions_of(loop: Loop, first: int, write: bool = True) -> tuple[list[str], list[str], list[list[int]]]:
+    """The functions of a loop, numbered from `first`, their names, and the numbers to call each with.
+
+    write: whether the functions are wanted; else there is only room for them.
+    """
     writers = [_Writer(loop, nest, first + number) for number, nest in enumerate(nests_of(loop))]
-    functions = [writer.write() for writer in writers]
+    functions = [writer.write() if write else "" for writer in writers]
     return functions, [f"nest{w.number}" for w in writers], [[*w.numbers.values()] for w in writers]
 
 
-def numbers(loop: Loop) -> list[int]:
-    """The sizes and strides of `source`, without the source."""
-    return [n for i, nest in enumerate(nests_of(loop)) for n in _Writer(loop, nest, i).numbers.values()]
+def kind(loop: Loop) -> Any:
+    """What is equal for loops that differ in sizes alone and have one source."""
+    aligned = [_Writer(loop, nest, i).aligned for i, nest in enumerate(nests_of(loop))]
+    return (*[n == 1 for n in loop.shape], *aligned)
 
 
 def source(loop: Loop) -> tuple[str, list[int]]:

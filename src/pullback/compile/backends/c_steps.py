@@ -61,6 +61,8 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
 def _cast(a: str, source: np.dtype[Any], target: np.dtype[Any]) -> str:
     if target.kind == "b":
         return f"{a} != 0"
+    if source.kind == "b" and target.kind == "f":
+        return f"{a} ? ({C_TYPES[target.name]})1 : 0"  # a conversion keeps gcc from SIMD
     if source.kind == "f" and target.kind in "iu" and target.itemsize < 8:
         # C does not define a conversion beyond the range of the target; NumPy wraps the value of a wider integer.
         wide = "int64_t" if target == np.uint32 else "int32_t"

@@ -357,6 +357,7 @@ def elu(input: Any, alpha: float, scale: float, input_scale: float) -> Any:
     truths="inplace",
     home="nn.functional",
     also="celu",
+    fused=True,
     samples=lambda: on_one(S(A(2, 3), 0.5), S(A(3), alpha=2)),
     kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], 2.0)],
     refused=lambda: [*NOT_TENSORS, S(A(2), 0.0), S(A(2), "x")],
@@ -377,7 +378,13 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 
 @composite(
-    truths="inplace", home="nn.functional", also="selu", samples=lambda: on_one(), kinks=CORNERS, refused=NOT_TENSORS
+    truths="inplace",
+    home="nn.functional",
+    also="selu",
+    fused=True,
+    samples=lambda: on_one(),
+    kinks=CORNERS,
+    refused=NOT_TENSORS,
 )
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """``1.0507 * elu(input, 1.6733)``, which keeps mean 0 and variance 1 from layer to layer."""

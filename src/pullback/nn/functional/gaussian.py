@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...table.entry import composite, pointwise
+from ...table.entry import composite, pointwise, special
 from ...table.operands import plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, S, on_one
 from ...tensor.arrays import writable
@@ -68,11 +68,12 @@ def _below(x: Any, coefficients: list[float]) -> Any:
     return np.abs(tail, out=tail)
 
 
-@pointwise(home="nn.functional", input=lambda g, input: np.multiply(g, _density(input)))
 def _normal_cdf(input: Any) -> Any:
     if input.dtype == np.float16:
-        return _normal_cdf.op.forward(input.astype(np.float32)).astype(np.float16)
+        return _normal_cdf(input.astype(np.float32)).astype(np.float16)
     coefficients = _polynomial(23 if input.dtype == np.float64 else 11)
+    if type(input) is not np.ndarray:
+        return _below(input, coefficients)
     flat = np.ravel(input)
     out = np.empty_like(flat)
     for start in range(0, flat.size, _BLOCK):
@@ -82,6 +83,32 @@ def _normal_cdf(input: Any) -> Any:
 
 def _density(x: Any) -> Any:
     return np.true_divide(np.exp(np.multiply(-0.5, np.square(x))), _SQRT_2PI)
+
+
+def _gelu_rule(g: Any, input: Any, out1: Any) -> Any:
+    density = _density(input)
+    found: Any = 0.0
+    if g[0] is not None:
+        found = np.multiply(g[0], np.add(np.multiply(input, density), out1))
+    return found if g[1] is None else np.add(found, np.multiply(g[1], density))
+
+
+@special(
+    home="nn.functional",
+    batch="leading",
+    node="GeluBackward0",
+    saved={"approximate": lambda: "none"},
+    fused=True,
+    jvp=lambda tangents, input, out1: [
+        np.multiply(tangents[0], np.add(np.multiply(input, _density(input)), out1)),
+        np.multiply(tangents[0], _density(input)),
+    ],
+    input=_gelu_rule,
+)
+def _gelu(input: Any) -> Any:
+    """``x P(X <= x)``, and the probability."""
+    below = _normal_cdf(input)
+    return np.multiply(input, below), below
 
 
 _ROOT, _CUBIC = 0.7978845608028654, 0.044715  # sqrt(2 / pi)
@@ -114,6 +141,7 @@ def _gelu_tanh(input: Any) -> Any:
 @composite(
     out=True,
     home="nn.functional",
+    fused=True,
     samples=lambda: on_one(S(A(2, 3), approximate="tanh"), S(A(), approximate="tanh"), S(A(3), approximate="none")),
     kinks=lambda: [*CORNERS, S(CORNERS[0].args[0], approximate="tanh")],
     refused=lambda: [*NOT_TENSORS, S(A(2), approximate="erf"), S(A(2), "tanh")],
@@ -132,4 +160,4 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     if approximate != "none":
         raise refuse("gelu", "approximate to be 'none' or 'tanh'", repr(approximate))
     floats_only("gelu", input._data)
-    return input * _normal_cdf(input)
+    return _gelu(input)[0]

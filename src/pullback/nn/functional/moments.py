@@ -29,6 +29,8 @@ def _total(x: Array) -> Array:
 
 def _total_product(x: Array, y: Array) -> Array:
     """The sum of products over a and b."""
+    if type(x) is not np.ndarray:
+        return _total(np.multiply(x, y))
     if x.shape[-1] == 1:
         return _products(x, y, "c")[..., None, :, None]
     rows = vecdot(x, y)[..., None]
@@ -73,6 +75,7 @@ def _project_rule(g: Any, input: Any, direction: Any, scale: Any) -> Any:
 @special(
     home="nn.functional",
     batch="leading",
+    fused=True,
     input=lambda g, direction, scale, center: on(_project, g, direction, scale, center),
     direction=_project_rule,
     scale=lambda g, scale, out, scale_shape: np.true_divide(on(_sum_product, g, out, scale_shape), scale),
@@ -119,7 +122,7 @@ def _standardize_tangents(tangents: Any, out0: Any, out2: Any, eps: Any, center:
     ]
 
 
-@special(home="nn.functional", batch="leading", jvp=_standardize_tangents, input=_standardize_rule)
+@special(home="nn.functional", batch="leading", fused=True, jvp=_standardize_tangents, input=_standardize_rule)
 def _standardize(input: Any, eps: Any, center: Any) -> Any:
     """``(x - mean) / sqrt(variance + eps)`` of ``(..., a, c, b)``, and the mean and the variance over a and b.
 
@@ -145,7 +148,7 @@ def _normalize_tangents(tangents: Any, input: Any, out1: Any, out2: Any, eps: An
     return _standardize_tangents(tangents, out0, out2, eps, center)
 
 
-@special(home="nn.functional", batch="leading", jvp=_normalize_tangents, input=_normalize_rule)
+@special(home="nn.functional", batch="leading", fused=True, jvp=_normalize_tangents, input=_normalize_rule)
 def _normalize(input: Any, eps: Any, center: Any) -> Any:
     """`_standardize` for a first result that is returned unchanged: a caller may write to it, so the input is saved."""
     return _standardize.op.forward(input, eps, center)
@@ -178,6 +181,7 @@ def _sum_product(input: Any, other: Any, shape: Any) -> Any:
 @special(
     home="nn.functional",
     batch="leading",
+    fused=True,
     jvp=lambda tangents, input, scale: _affine_tangent(tangents, input, scale),
     input=lambda g, scale: np.multiply(g, scale),
     scale=lambda g, input, scale_shape: on(_sum_product, g, input, scale_shape),

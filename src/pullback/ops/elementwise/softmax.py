@@ -84,6 +84,7 @@ def _rounded(value: Any, input: Any, dtype: Any) -> Any:
 @special(
     also="special.softmax",
     batch=dims("dim"),
+    fused=True,
     input=_softmax_rule,
     jvp=lambda tangents, out, dim: _softmax_rule(tangents[0], out, dim),  # its Jacobian is symmetric
     samples=along_an_axis,
@@ -109,6 +110,7 @@ def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
 @special(
     also="special.log_softmax",
     batch=dims("dim"),
+    fused=True,
     input=_log_softmax_rule,
     jvp=lambda tangents, out, dim: np.subtract(tangents[0], _total(np.multiply(np.exp(out), tangents[0]), dim)),
     samples=along_an_axis,

@@ -154,6 +154,7 @@ def _nll(name: str, input: Tensor, target: Tensor, weight: Any, ignored: int, re
 
 @composite(
     home="nn.functional",
+    fused=True,
     samples=lambda: [
         S(A(4, 3), index(3, 4)),
         S(A(3), index(3)),
