@@ -68,7 +68,7 @@ class _Fused(ModuleType):
 
     @property
     def enabled(self) -> bool:
-        """Whether large calls of activations run as loops in C, where there is a compiler.
+        """Whether large calls of activations, softmax and `layer_norm` run as loops in C, where there is a compiler.
 
         It holds for all threads. RuntimeError for what is no bool.
         """

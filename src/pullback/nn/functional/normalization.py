@@ -267,7 +267,6 @@ def layer_norm(
     home="nn.functional",
     narrow="as the first",
     also="rms_norm",
-    fused=True,
     samples=lambda: _layer_samples(False),
     refused=lambda: [*_layer_refused()],
 )
