@@ -763,9 +763,9 @@ def test_an_interrupt_ends_steps_in_c() -> None:
 
         return call
 
-    made = c_rounds.new_function
+    made = c_rounds.with_numbers
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(c_rounds, "new_function", counted)
+        patch.setattr(c_rounds, "with_numbers", counted)
         patch.setattr(c_rounds, "_PATIENCE", 2.0)
         compiled = pullback.compile(
             lambda s, x: func.scan(lambda h, y: (pullback.sin(h + y), h * y), s, x), backend="c"

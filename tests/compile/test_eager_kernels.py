@@ -42,8 +42,9 @@ def own_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def lowered(monkeypatch):
-    """The size from which on kernels run: one element."""
+    """The sizes from which on kernels run, and take rows in turns: few elements."""
     monkeypatch.setattr(calls, "_LARGE", 1)
+    monkeypatch.setattr(sys.modules[nodes.Fused.kernel(abs, "abs", True).__module__], "_TOGETHER", 8)
 
 
 @pytest.fixture
@@ -183,6 +184,37 @@ def test_one_loop_serves_every_size(a_compiler, monkeypatch, forgotten, size):
     x = pullback.linspace(-3, 3, size)
     assert difference(*both(lambda: F.silu(x)), 4) == ""
     assert given == []
+
+
+@pytest.mark.parametrize(
+    "shape", [(6, 50), (7, 3), (1, 5, 12), (2, 40_000), (3, 40_000), (5, 2, 9), (2, 1, 3), (1, 70)]
+)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_rows_in_turns_are_as_all_at_once(a_compiler, name, shape):
+    x, g = (np.random.default_rng(seed).standard_normal(shape).astype("float32") for seed in range(2))
+
+    def work():
+        t = pullback.tensor(x, requires_grad=True)
+        y = getattr(pullback, name)(t, -1)
+        y.backward(pullback.tensor(g))
+        return y, t.grad
+
+    ours, theirs = both(work)
+    assert [difference(a, b, 20) for a, b in zip(ours, theirs, strict=True)] == ["", ""]
+
+
+def test_normalised_rows_of_any_number_are_as_without_kernels(a_compiler):
+    for rows in (1, 2, 3, 5, 64, 257):
+        x = np.random.default_rng(rows).standard_normal((rows, 31)).astype("float32")
+        weight, bias = (pullback.linspace(1, 2, 31, requires_grad=True) for _ in range(2))
+
+        def work(x=x, weight=weight, bias=bias):
+            t = pullback.tensor(x, requires_grad=True)
+            y = F.layer_norm(t, (31,), weight, bias)
+            return y, *pullback.autograd.grad(y, (t, weight, bias), pullback.tensor(np.cos(x)))
+
+        ours, theirs = both(work)
+        assert [difference(a, b, 50) for a, b in zip(ours, theirs, strict=True)] == [""] * 4
 
 
 # Where they do not run ------------------------------------------------------------------------------------------------

@@ -177,7 +177,9 @@ class Form:
     def call(self, look: _Look) -> Call:
         """The call with arguments of these shapes."""
         rows, shape = look.rows, look.shape
-        parts = max(1, rows * self._per_row // _TOGETHER) if len(self._stages) > 1 else 1
+        parts = 1
+        if len(self._stages) > 1:  # each with more rows than one, which would be another loop
+            parts = max(1, min(rows // 2, rows * self._per_row // _TOGETHER))
         each = rows // parts
         last = rows - (parts - 1) * each  # which is at least as many
         start = rows - last
