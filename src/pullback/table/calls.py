@@ -164,8 +164,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
         else:
             payloads.append(a)
         bit <<= 1
-    large = op.fused and payloads[0].size >= _LARGE
-    forward = by_kernel(op) if large else op.forward
+    forward = by_kernel(op) if (large := op.fused and payloads[0].size >= _LARGE) else op.forward
     try:
         r = forward(*payloads, **kwargs) if kwargs else forward(*payloads)
     except (ValueError, TypeError, IndexError) as error:
@@ -186,9 +185,7 @@ def apply(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] = _NO_NAMES) -> 
     if len(args) != len(op.params):
         args = op.padded(args, kwargs) if kwargs else args + op.tails[len(args)]
     out = record(op, mask, args, r) if recorded else wrap(r)
-    if large:
-        return with_kernels(out)
-    return as_view(out, op, args) if op.view else out
+    return with_kernels(out) if large else as_view(out, op, args) if op.view else out
 
 
 def into(out: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -375,9 +372,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]
             if any(type(p) is not _ndarray and is_payload(p) for p in payloads):
                 operands = _beside_payloads(payloads, operands)
-        large = op.fused and operands[0].size >= _LARGE
         try:
-            r = (by_kernel(op) if large else op.forward)(*operands)
+            r = (by_kernel(op) if (large := op.fused and operands[0].size >= _LARGE) else op.forward)(*operands)
         except (ValueError, TypeError) as error:
             raise errors.translate(op.name, payloads, error) from None
         if type(r) is not _ndarray:
