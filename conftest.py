@@ -184,7 +184,7 @@ ABSENT = {name: word for name, word in EXTRAS.items() if importlib.util.find_spe
 def _absent(error: str) -> str | None:
     """The reason to leave a test out, if its error says that a package is missing which is indeed not here."""
     for name, word in ABSENT.items():
-        if re.search(rf"No module named '{name}[.']|\b{word}, which is not installed", error):
+        if re.search(rf"No module named '{name}[.']|\b{word}, which is not installed|needs {word}\.", error):
             return f"they need {word}, which is not installed"
     return None
 

@@ -466,7 +466,7 @@ _OF_NUMPY = {
 }
 """What to do instead of a function of NumPy that is written in Python, by its name or its class."""
 _TABLES = "pandas", "xarray"
-_WRITES = dis.opmap["STORE_SUBSCR"]
+_WRITES = {dis.opmap.get("STORE_SUBSCR"), dis.opmap.get("STORE_SLICE")}  # from Python 3.12, of a[1:]
 
 
 def keeping_gradient(number: bool = False) -> str:
@@ -480,7 +480,7 @@ def keeping_gradient(number: bool = False) -> str:
         return _of_scipy(takewhile(lambda frame: _package(frame) == home, frames))
     if home in _TABLES:
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
-    writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] == _WRITES
+    writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
     said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
     return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), said))
 
@@ -501,7 +501,7 @@ _TOLD_PLACES: set[tuple[str, int] | None] = set()
 def warn_of_number() -> None:
     """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
     user = sys._getframe(callers_level() - 1)
-    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] == _WRITES
+    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] in _WRITES
     place = (user.f_code.co_filename, user.f_lineno) if written else None
     if place not in _TOLD_PLACES:
         warnings.warn(
