@@ -169,7 +169,7 @@ class Form:
         per_row: int,
         load: Callable[[str], Any],
     ) -> None:
-        self._stages, self._order, self._results, self._between = stages, order, results, between
+        self._stages, self._arguments, self._results, self._between = stages, order, results, between
         self._many, self._per_row, self._load = many, per_row, load
         self._held = [*inputs, *results]
         self._libraries: dict[Any, Any] = {}
@@ -184,8 +184,8 @@ class Form:
         last = rows - (parts - 1) * each  # which is at least as many
         start = rows - last
         return Call(
-            self._order,
-            [i for i, k in enumerate(self._order) if k in look.ones],
+            self._arguments,
+            [i for i, k in enumerate(self._arguments) if k in look.ones],
             [out.of_rows(rows) if shape is None else (shape, out.dtype) for out in self._results],
             [some.of_rows(last) for some in self._between],
             self._run(each, parts - 1) if parts > 1 else None,
