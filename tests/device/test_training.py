@@ -34,7 +34,8 @@ class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embed = nn.Embedding(11, 8)
-        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        # no biases: a bias of the keys changes nothing, so that its gradient is rounding, which Adam makes steps of
+        self.attention = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
         self.norms = nn.ModuleList([nn.LayerNorm(8), nn.LayerNorm(8)])
         self.inner = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
         self.out = nn.Linear(8, 11)
