@@ -122,6 +122,17 @@ def test_gradients_of_half_precision_are_those_of_single_precision(code: str) ->
         assert half == pytest.approx(single, rel=4e-3)
 
 
+@pytest.mark.parametrize("code", ["celu(x, 1e-5)", "softplus(x, 1e5)", "elu(x, 0.5)"])
+def test_small_numbers_of_half_precision_beside_large_factors(code: str) -> None:
+    found = []
+    for dtype in (pullback.float16, pullback.float32):
+        x = pullback.tensor([-2e-5, -6e-5, 3e-5, 1.0], dtype=dtype, requires_grad=True)
+        y = eval(code, {**vars(pullback.nn.functional), "x": x})
+        found.append((y.tolist(), pullback.autograd.grad(y.sum(), x)[0].tolist()))
+    for half, single in zip(*found, strict=True):
+        assert half == pytest.approx(single, rel=0.02, abs=1e-7)
+
+
 def test_an_order_beyond_single_precision_is_infinite() -> None:
     x = pullback.tensor([[1.0, -2.0], [3.0, 4.0]])
     assert x.norm(F32).item() == 4

@@ -324,7 +324,7 @@ def _elu_rule(g: Any, input: Any, alpha: float, scale: float, input_scale: float
     flat = np.less_equal(plain(input), 0)
     below = np.less(plain(input), 0)  # at 0 itself the slope counts as constant, as in torch
     factor = in_single(alpha * scale * input_scale, input)
-    slope = np.multiply(np.exp(np.multiply(only(below, input), input_scale)), factor)
+    slope = np.multiply(np.exp(np.multiply(only(below, input), in_single(input_scale, input))), factor)
     return either(flat, np.multiply(g, slope), np.multiply(g, scale))
 
 
@@ -454,7 +454,7 @@ def mish(input: Any) -> Any:
 
 def _times(input: Any, factor: float) -> Any:
     """The product with a number, which is often 1."""
-    return input if factor == 1 else np.multiply(input, factor)
+    return input if factor == 1 else np.multiply(input, in_single(factor, input))
 
 
 def _softplus_rule(g: Any, input: Any, beta: float, threshold: float) -> Any:
