@@ -3,7 +3,8 @@
 The wheel and the sdist are built from the tree, their metadata and contents are checked, and the tests of `./run test`
 run on the installed wheel, beside the tests of the sdist and far from this tree, for each pair of a Python and a NumPy
 that pyproject.toml names: with the newest NumPy and nothing else, and with the oldest and the extras; and those of
-compiled functions with each C compiler that is here, and with none. A Python that is not here fails the release.
+compiled functions with gcc, with clang, and with no compiler. What fails is told at the end, so that one fault does not
+hide others. A Python or a compiler that is not here fails the release, before anything is made.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ SOURCE_FILES = (
 # What the tests are written with. The extras of users are left out: a test that needs one says so and is left out too.
 TOOLS = ("pytest>=8", "pytest-xdist", "hypothesis")
 EXTRAS = "scipy,bfloat16,checkpoint,terminal,plot"
-COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+COMPILERS = ("gcc", "clang")
 
 
 def run(*command: object, **settings: str) -> None:
@@ -84,37 +85,46 @@ def fresh(python: str, folder: Path, *packages: object) -> Path:
     return own
 
 
-def tried(own: Path, tests: Path, jobs: int, *words: str, **settings: str) -> None:
-    """Run tests of the sdist on the package that is installed."""
+def missing() -> Iterator[str]:
+    """What is claimed, and cannot be tried here."""
+    yield from (f"Python {python}" for python in sorted({python for python, _ in PAIRS}) if interpreter(python) is None)
+    yield from (compiler for compiler in COMPILERS if shutil.which(compiler) is None)
+
+
+def passes(own: Path, tests: Path, jobs: int, *words: str, **settings: str) -> bool:
+    """Run tests of the sdist on the package that is installed: whether they passed."""
     environment = {"OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": ""} | settings
     code = (
         "import sys, numpy, pullback; assert 'site-packages' in pullback.__file__, pullback.__file__; "
         "print('Python', sys.version.split()[0], 'NumPy', numpy.__version__)"
     )
     print("===", own, *words, settings, flush=True)
-    for command in (["-c", code], ["-m", "pytest", "-q", "-n", str(jobs), *words]):
-        subprocess.run([own, *command], cwd=tests, env=os.environ | environment, check=True)
+    commands = ["-c", code], ["-m", "pytest", "-q", "-n", str(jobs), *words]
+    return all(
+        subprocess.run([own, *command], cwd=tests, env=os.environ | environment, check=False).returncode == 0
+        for command in commands
+    )
 
 
-def tried_everywhere(wheel: Path, sdist: Path, scratch: Path, jobs: int) -> list[str]:
-    """Try the wheel with the tests of the sdist, in fresh environments; what it was tried on."""
+def tried_everywhere(wheel: Path, sdist: Path, scratch: Path, jobs: int) -> dict[str, bool]:
+    """Try the wheel with the tests of the sdist, in fresh environments: whether they passed, for each."""
     with tarfile.open(sdist) as archive:
         archive.extractall(scratch, filter="data")
     (tests,) = scratch.glob("pullback-*")
     shutil.rmtree(tests / "src")  # so that nothing but the wheel can be imported
-    quick, passed = ("--quick", "--ignore=tests/house", "tests"), []
+    quick, passed = ("--quick", "--ignore=tests/house", "tests"), {}
     for version, numpy in PAIRS:
         python = interpreter(version)
-        if python is None:
-            raise SystemExit(f"Python {version} is claimed, and is not here")
+        assert python is not None, version
         own = fresh(python, scratch / f"{version}-{numpy}", wheel, numpy_package(numpy), *TOOLS)
         if numpy != "newest":
             install(own, f"{wheel}[{EXTRAS}]", numpy_package(numpy))
-        tried(own, tests, jobs, *quick)
-        passed.append(f"{version} with NumPy {numpy} {'alone' if numpy == 'newest' else 'and the extras'}")
+        what = f"Python {version} with NumPy {numpy} {'alone' if numpy == 'newest' else 'and the extras'}"
+        passed[what] = passes(own, tests, jobs, *quick)
     for compiler in [*COMPILERS, "no-such-compiler"]:
         cache = tempfile.mkdtemp(dir=scratch)
-        tried(own, tests, jobs, "-m", "not torch and not jax", "tests/compile", CC=compiler, PULLBACK_CACHE=cache)
+        words = ("-m", "not torch and not jax", "tests/compile")
+        passed[compiler] = passes(own, tests, jobs, *words, CC=compiler, PULLBACK_CACHE=cache)
     return passed
 
 
@@ -125,6 +135,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=2, help="how many processes at once")
     options = parser.parse_args(arguments)
     version = re.findall(r'^__version__ = "(.+)"$', (SOURCE / "pullback" / "__init__.py").read_text("utf-8"), re.M)[0]
+    if absent := [*missing()]:
+        print(f"a release is tried with what is claimed, and this is not here: {', '.join(absent)}")
+        return 1
     wheel, sdist = built(options.dist.absolute())
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
     run("check-wheel-contents", wheel, PATH=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -133,8 +146,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     with tempfile.TemporaryDirectory() as scratch:
         passed = tried_everywhere(wheel, sdist, Path(scratch), options.jobs)
-    print(f"pullback {version} passes on Python {', '.join(passed)}; compiled with {', '.join(COMPILERS)}, and without")
-    return 0
+    good = ", ".join(name for name, well in passed.items() if well) or "nothing"
+    bad = ", ".join(name for name, well in passed.items() if not well)
+    print(f"pullback {version} passes with {good}{f'; FAILS with {bad}' if bad else ''}")
+    return int(bool(bad))
 
 
 if __name__ == "__main__":
