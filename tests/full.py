@@ -64,16 +64,12 @@ STEPS = {
     ),
     "all": Step("every test, with PyTorch", ("-m pytest -q -n {jobs} -m 'not jax'",)),
     "coverage": Step(
-        "coverage without PyTorch",
+        "coverage without PyTorch, in the order of the day",
         (
-            "-m pytest -q -n {jobs} -m 'not torch' --count-everything --cov=pullback --cov-branch "
+            "-m pytest -q -n {jobs} -m 'not torch' --shuffle {day} --count-everything --cov=pullback --cov-branch "
             "--cov-report=json:{scratch}/covered",
             "-m tests.coverage_by_room {scratch}/covered",
         ),
-    ),
-    "shuffled": Step(
-        "the tests in the order of the day",
-        ("-m pytest -q -n {jobs} -m 'not torch' --shuffle {day}",),
     ),
     "jets": Step("Taylor mode to the fifth order", ("-m tests.jets --order 5 --jobs {jobs}",), "", (".[test]",)),
     "patterns": Step("patterns of random programs", ("-m tests.patterns --programs 10000 --jobs {jobs}",)),

@@ -121,10 +121,11 @@ def tried_everywhere(wheel: Path, sdist: Path, scratch: Path, jobs: int) -> dict
             install(own, f"{wheel}[{EXTRAS}]", numpy_package(numpy))
         what = f"Python {version} with NumPy {numpy} {'alone' if numpy == 'newest' else 'and the extras'}"
         passed[what] = passes(own, tests, jobs, *quick)
-    for compiler in [*COMPILERS, "no-such-compiler"]:
-        cache = tempfile.mkdtemp(dir=scratch)
-        words = ("-m", "not torch and not jax", "tests/compile")
-        passed[compiler] = passes(own, tests, jobs, *words, CC=compiler, PULLBACK_CACHE=cache)
+    everywhere = os.environ["PATH"]
+    for compiler, path in [*[(name, everywhere) for name in COMPILERS], ("", str(own.parent))]:
+        settings = {"CC": compiler, "PATH": path, "PULLBACK_CACHE": tempfile.mkdtemp(dir=scratch)}
+        what = compiler or "no compiler"
+        passed[what] = passes(own, tests, jobs, "-m", "not torch and not jax", "tests/compile", **settings)
     return passed
 
 

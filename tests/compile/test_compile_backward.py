@@ -13,10 +13,10 @@ import pytest
 
 import pullback
 from pullback import Tensor
-from pullback.compile.backends import c
 from pullback.interpreters.traced import TraceError
 
-BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
+from .backends import BACKENDS
+
 compiled = pullback.compile(backend="numpy")
 COUNTED = itertools.count()
 

@@ -12,7 +12,8 @@ import pullback
 from pullback import func
 from pullback.compile.backends import c
 
-BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
+from .backends import BACKENDS
+
 F32, F64 = pullback.float32, pullback.float64
 
 

@@ -10,10 +10,9 @@ import pytest
 
 import pullback
 from pullback import Tensor, nn
-from pullback.compile.backends import c
 from pullback.interpreters.traced import TraceError
 
-BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
+from .backends import BACKENDS
 
 
 def square() -> Tensor:

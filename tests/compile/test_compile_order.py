@@ -10,9 +10,8 @@ import pytest
 
 import pullback
 from pullback import Tensor
-from pullback.compile.backends import c
 
-BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
+from .backends import BACKENDS
 
 
 class Ordered(collections.OrderedDict[str, float]):

@@ -44,12 +44,12 @@ import pytest
 
 import pullback
 from pullback import Tensor, nn
-from pullback.compile.backends import c
 from pullback.compile.trace.closure import Environment
 from pullback.interpreters.traced import TraceError
 from pullback.nn import functional
 
-BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.skipif(not c.available(), reason="no C compiler"))]
+from .backends import BACKENDS
+
 compiled = pullback.compile(backend="numpy")
 
 

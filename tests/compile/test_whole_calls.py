@@ -12,6 +12,8 @@ import pytest
 import pullback
 from pullback.autograd import Function, grad
 
+from .backends import BACKENDS
+
 
 class WithCtx(Function):
     """A sine whose forward is NumPy's, and keeps an array on its ctx."""
@@ -138,7 +140,7 @@ def test_a_result_whose_shape_depends_on_values_is_traced_again() -> None:
         same(grad(compiled(x), x)[0], grad(f(x), x)[0])
 
 
-@pytest.mark.parametrize("backend", ["numpy", "c"])
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_what_is_traced_again_reads_its_own_tensors(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which tensor from outside a function reads may depend on the shape that has changed."""
     for name, value in (("holds_ten", 10.0), ("holds_hundred", 100.0)):

@@ -31,13 +31,14 @@ class _Capsule:
 
 
 class _Writeable:
-    """An array that may be written to, on the memory of one that NumPy 2.0 has made read-only by caution."""
+    """An array that may be written to, on the memory of one that NumPy before 2.2 has made read-only by caution."""
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self._array = array
         self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
 
 
+_SAYS_WRITEABLE = np.from_dlpack(np.zeros(1)).flags.writeable  # else NumPy gives all memory as read-only
 _SAYS_COPY = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # whether NumPy's own functions of DLPack take `copy`
 
 
@@ -66,11 +67,11 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         with library.cuda.Device(place[1]):
             found = library.from_dlpack(ext_tensor)
             made = wrap(found.copy() if copy else found)
-    elif _SAYS_COPY:
-        made = wrap(dtypes.known(np.from_dlpack(ext_tensor, copy=copy)))
     else:
-        found = np.from_dlpack(ext_tensor)
-        made = wrap(dtypes.known(np.array(found) if copy else np.asarray(_Writeable(found))))
+        found = np.from_dlpack(ext_tensor, copy=copy) if _SAYS_COPY else np.from_dlpack(ext_tensor)
+        if not _SAYS_WRITEABLE:
+            found = np.array(found) if copy else np.asarray(_Writeable(found))
+        made = wrap(dtypes.known(found))
     there = made if device is None else placed(made, device)
     if copy is False and there is not made:
         do = "leave copy=False out, or device"
