@@ -217,6 +217,26 @@ def test_normalised_rows_of_any_number_are_as_without_kernels(a_compiler):
         assert [difference(a, b, 50) for a, b in zip(ours, theirs, strict=True)] == [""] * 4
 
 
+def test_all_gradients_of_a_normalisation_are_one_kernel(a_compiler, monkeypatch, forgotten):
+    found = ran(monkeypatch)
+    x, weight, bias = (pullback.randn(*shape, requires_grad=True) for shape in ((7, 5), (5,), (5,)))
+    F.layer_norm(x, (5,), weight, bias).sum().backward()
+    assert len(found) == 2
+    F.rms_norm(x, (5,), weight).sum().backward()
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("turns", [8, 1 << 15])
+def test_sums_over_many_rows_keep_their_digits(a_compiler, monkeypatch, forgotten, turns):
+    """One after the other, 300,001 rows of 0.1 in single precision come to 29,920 and not to 30,000."""
+    monkeypatch.setattr(sys.modules[nodes.Fused.kernel(abs, "abs", True).__module__], "_TOGETHER", turns)
+    found = ran(monkeypatch)
+    x, weight, bias = pullback.ones(300_001, 3), pullback.ones(3, requires_grad=True), pullback.ones(3).requires_grad_()
+    F.layer_norm(x, (3,), weight, bias).backward(pullback.full((300_001, 3), 0.1))
+    assert len(found) == 2
+    assert bias.grad.round().tolist() == [30_000.0] * 3
+
+
 # Where they do not run ------------------------------------------------------------------------------------------------
 
 

@@ -40,7 +40,7 @@ DIFFERENT = set(
     nn.functional.conv_transpose2d.output_padding nn.functional.conv_transpose3d.output_padding
     nn.functional.cross_entropy.self nn.functional.cross_entropy.total_weight nn.functional.huber_loss.self
     nn.functional.huber_loss.target nn.functional.instance_norm.self_sym_sizes nn.functional.interpolate.scales
-    nn.functional.interpolate.self_sym_sizes nn.functional.linear_cross_entropy.self
+    nn.functional.interpolate.self_sym_sizes nn.functional.layer_norm.bias nn.functional.linear_cross_entropy.self
     nn.functional.linear_cross_entropy.total_weight nn.functional.logsigmoid.buffer nn.functional.max_pool2d.ceil_mode
     nn.functional.max_pool2d.kernel_size nn.functional.max_pool2d.self nn.functional.max_pool2d.stride
     nn.functional.max_pool3d.ceil_mode nn.functional.max_pool3d.kernel_size nn.functional.max_pool3d.self

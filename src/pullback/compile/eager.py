@@ -2,9 +2,9 @@
 
 A `Kernel` shows the function symbols, as `trace/lower.py` does, and so has its program, whose elementwise steps and
 reductions become loops (`plan/fuse.py`). They are compiled once on a machine (`backends/cache.py`). A program that
-treats each row alone (an index of the first axis longer than 1; of an elementwise operation, each element) is traced
-for a few rows and serves any number of them; several loops take turns on some rows at a time, which stay in the
-processor's cache. Any other program is made for one shape.
+treats each row alone (an index of the first axis longer than 1; of an elementwise operation, each element), or adds
+rows up at its end, is traced for a few rows and serves any number of them; several loops take turns on some rows at a
+time, which stay in the processor's cache. Any other program is made for one shape.
 
 Where anything stands in the way, the kernel gives None, and the caller runs the function itself, as NumPy: on another
 layout or dtype, without a compiler, while NumPy is asked to raise floating point errors.
@@ -22,9 +22,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
+from ..tensor.adding import summed
 from .backends import c, c_source, cache
 from .backends.c_rounds import Operand, Steps
 from .backends.loop import Loop
+from .backends.steps import fold
 from .num_threads import get_num_threads
 from .plan.fuse import LoopStage, memory, schedule
 from .trace.lower import same
@@ -74,21 +76,32 @@ def announce(name: str, text: str) -> None:
 
 
 class Memory(NamedTuple):
-    """The shape and dtype of an array of a form. split: its axis of rows, of any length; or None."""
+    """The shape and dtype of an array of a form.
+
+    split: its axis of rows, of any length; or None. summed: whether it is a sum over rows, with one part for each turn.
+    """
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     split: int | None
+    summed: bool = False
 
     def of_rows(self, rows: int) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """The shape for so many rows, and the dtype."""
         split = self.split
         return self.shape if split is None else (*self.shape[:split], rows, *self.shape[split + 1 :]), self.dtype
 
-    @property
-    def row(self) -> int:
-        """The bytes of a row; 0 without rows."""
-        return 0 if self.split is None else math.prod(self.shape[self.split + 1 :]) * self.dtype.itemsize
+    def step(self, rows: int) -> int:
+        """The bytes from one turn of so many rows to the next."""
+        if self.split is None:
+            return math.prod(self.shape) * self.dtype.itemsize if self.summed else 0
+        return rows * math.prod(self.shape[self.split + 1 :]) * self.dtype.itemsize
+
+    def rest(self, rows: int, turns: int) -> Any:
+        """The part for the last turn, which begins at that row."""
+        if self.split is None:
+            return slice(turns - 1, None) if self.summed else None
+        return (slice(None),) * self.split + (slice(rows, None),)
 
 
 class Stage(NamedTuple):
@@ -118,7 +131,7 @@ class Call(NamedTuple):
 
     ones: the places of arrays that repeat one number. first, last: what runs on all rows but the last ones, if they are
     taken in turns; and on the last ones, which are those parts (`rest`) of the arrays. flat: the arrays are taken for
-    one row of elements each.
+    one row of elements each. summed: the places of results that are one part for each turn, to be added up.
     """
 
     arguments: list[int]
@@ -130,6 +143,7 @@ class Call(NamedTuple):
     flat: bool
     last: Run
     many: bool
+    summed: list[int]
 
     def run(self, given: Sequence[Any]) -> Any:
         """The results."""
@@ -147,6 +161,8 @@ class Call(NamedTuple):
                     held[i] = (held[i].reshape(-1) if self.flat else held[i])[part]
             held[0] = self.last.bounds
         self.last.function(self.last.order(held + between), ())
+        for i in self.summed:
+            outs[i] = summed(outs[i], 0) if len(outs[i]) > 1 else outs[i][0]
         return tuple(outs) if self.many else outs[0]
 
 
@@ -182,27 +198,28 @@ class Form:
             parts = max(1, min(rows // 2, rows * self._per_row // _TOGETHER))
         each = rows // parts
         last = rows - (parts - 1) * each  # which is at least as many
-        start = rows - last
+        results = [out.of_rows(rows) if shape is None else (shape, out.dtype) for out in self._results]
+        of_parts = [i for i, out in enumerate(self._results) if out.summed]
+        for i in of_parts:
+            results[i] = ((parts, *results[i][0]), results[i][1])
         return Call(
             self._arguments,
             [i for i, k in enumerate(self._arguments) if k in look.ones],
-            [out.of_rows(rows) if shape is None else (shape, out.dtype) for out in self._results],
+            results,
             [some.of_rows(last) for some in self._between],
             self._run(each, parts - 1) if parts > 1 else None,
-            [
-                None if some.split is None else (slice(None),) * some.split + (slice(start, None),)
-                for some in self._held
-            ],
+            [some.rest(rows - last, parts) for some in self._held],
             shape is not None,
             self._run(last, 1),
             self._many,
+            of_parts,
         )
 
     def _run(self, rows: int, times: int) -> Run:
         """The function in C for so many rows, so many times."""
         threads = get_num_threads()
         stages = [stage.of_rows(rows) for stage in self._stages]
-        operands = {str(i): Operand(str(i), rows * some.row) for i, some in enumerate(self._held) if some.row}
+        operands = {str(i): Operand(str(i), some.step(rows)) for i, some in enumerate(self._held) if some.step(rows)}
         steps, loops = Steps(times, False, stages, (), operands), [loop for loop, _, _ in stages]
         kind = tuple(map(c_source.kind, loops))
         if kind not in self._libraries:
@@ -396,6 +413,7 @@ class _Traced:
                 raise _NoFormError
         self._values = reachable([out.value for out in self._outs])
         self._by_rows = {v for v in self._values if rows and any(n and n % rows == 0 for n in v.shape)}
+        self._summed = {v for v in self._values if v not in self._by_rows and self._adds_rows(v)}
 
     def _made(self, i: int, kind: Any) -> tuple[Any, Any]:
         """An argument as a symbol, and as an example."""
@@ -408,21 +426,30 @@ class _Traced:
         n = self._rows or self._look.rows
         shape = tuple([n if m < 0 else m for m in shape])
         size = 1 if repeats == [True] else math.prod(shape)
-        example = np.linspace(-3, 3, size).astype(dtype)
+        example = (3 * np.sin(np.arange(1, size + 1) * (i + 1.0))).astype(dtype)  # no two alike, which could cancel
         example = np.broadcast_to(example, shape) if size < math.prod(shape) else example.reshape(shape)
         given = self._program.input(() if repeats == [True] else shape, dtype)
         self._inputs[given] = i, Memory(given.shape, dtype, None if repeats == [True] or not self._rows else split)
         return made_in(self._program, self._program.broadcast(given, shape), example), example
 
+    def _adds_rows(self, v: Value) -> bool:
+        """Whether a value is a sum over rows."""
+        known = fold(v.fn) if v.kind == "reduce" and v.args[0] in self._by_rows else None
+        return known is not None and known.in_blocks and self._axis(v.args[0]) in v.params
+
     def goes_by_rows(self) -> bool:
-        """Whether each row of the results depends on that row of the arguments alone."""
+        """Whether each row of the results depends on that row of the arguments alone, or is a sum over rows."""
         for v in self._values:
+            if v in self._summed:
+                continue
+            if v.kind != "reshaped" and not self._summed.isdisjoint(map(memory, v.args)):
+                return False
             if v not in self._by_rows:
                 if not self._by_rows.isdisjoint(v.args):
                     return False
             elif self._axis(v) is None or (v.kind == "reduce" and self._axis(v.args[0]) in v.params):
                 return False
-        return all(out.value in self._by_rows for out in self._outs)
+        return all(out.value in self._by_rows or memory(out.value) in self._summed for out in self._outs)
 
     def _axis(self, value: Value) -> int | None:
         """The axis of rows: the first that is longer than 1."""
@@ -464,7 +491,7 @@ class _Traced:
                 if v not in places:
                     places[v] = len(places)
                     between.append(self._memory(v))
-            rows = 0 if self._by_rows.isdisjoint(stage.outputs) else self._rows
+            rows = 0 if (self._by_rows | self._summed).isdisjoint(stage.outputs) else self._rows
             if any(memory(v) not in places for v in stage.inputs):
                 raise _NoFormError
             reads, writes = ([places[memory(v)] for v in part] for part in (stage.inputs, stage.outputs))
@@ -476,7 +503,8 @@ class _Traced:
         return Form(made, [*order], [*inputs], results, between, self._many, per_row, load)
 
     def _memory(self, value: Value) -> Memory:
-        return Memory(value.shape, value.dtype, self._axis(value) if value in self._by_rows else None)
+        split = self._axis(value) if value in self._by_rows else None
+        return Memory(value.shape, value.dtype, split, memory(value) in self._summed)
 
 
 def _nested(args: Any, kwargs: dict[str, Any], flat: list[Any]) -> tuple[list[Any], dict[str, Any]]:

@@ -563,12 +563,13 @@ def with_kernels(out: Any) -> Any:
 
 @functools.cache
 def _in_c(plan: Plan, op: Op) -> Plan:
-    """A plan that saves the same values and calls the same rules, in C where it can."""
+    """A plan that saves the same values and calls the same rules, in C where it can: all together, or some alone."""
     rules = {rule: _guarded(rule, op.name, op.elementwise) for rule, _ in plan.calls}
     made = copy.copy(plan)
-    calls = made.calls = tuple((rules[rule], pick) for rule, pick in plan.calls)
+    made.calls = tuple((rules[rule], pick) for rule, pick in plan.calls)
     made.only, made.direct = (rule and rules[rule] for rule in (plan.only, plan.direct))
-    made.gradients = lambda g, saved: tuple([rule(g, *pick(saved)) for rule, pick in calls])
+    together = _guarded(lambda g, *saved: plan.gradients(g, saved), op.name, op.elementwise)
+    made.gradients = lambda g, saved: together(g, *saved)
     return made
 
 

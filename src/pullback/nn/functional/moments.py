@@ -17,6 +17,7 @@ from ...table.calls import on
 from ...table.entry import bilinear, special
 from ...tensor import adding
 from ...tensor.adding import summed, summing
+from ...tensor.arrays import reshaped
 
 # Sums over a and b ----------------------------------------------------------------------------------------------------
 
@@ -39,6 +40,8 @@ def _total_product(x: Array, y: Array) -> Array:
 
 def _products(x: Array, y: Array, kept: str) -> Array:
     """The sum of products over those of the axes a, c and b that are not kept; many rows in blocks, as in `summed`."""
+    if type(x) is not np.ndarray:
+        return np.sum(np.multiply(x, y), axis=tuple(i for i in (-3, -2, -1) if "acb"[i] not in kept))
     axis = max((i for i in (-3, -2) if "acb"[i] not in kept), key=x.shape.__getitem__, default=-1)
     n = x.shape[axis]
     if axis == -1 or n <= adding.FEW or x.shape != y.shape:
@@ -126,26 +129,31 @@ def _standardize_tangents(tangents: Any, out0: Any, out2: Any, eps: Any, center:
 def _standardize(input: Any, eps: Any, center: Any) -> Any:
     """``(x - mean) / sqrt(variance + eps)`` of ``(..., a, c, b)``, and the mean and the variance over a and b.
 
-    Unless `center`, the mean is taken to be 0, and the variance is the mean square.
+    Unless `center`, the mean is taken to be 0, and the variance is the mean square; what stands for the mean is not
+    to be used.
     """
     dtype = input.dtype
     x = input.astype(np.float32) if dtype == np.float16 else input
     count = x.dtype.type(x.shape[-3] * x.shape[-1])
-    mean = _total(x) / count if center else np.zeros_like(x[..., :1, :, :1])
+    mean: Any = _total(x) / count if center else None
     out = x - mean if center else x
     variance = _total_product(out, out) / count
+    mean = mean if center else variance * 0
     scale = _inverse(variance, eps)
     out = np.multiply(out, scale, out=out if center else None)
     return tuple(part.astype(dtype, copy=False) for part in (out, mean, variance))
 
 
+def _standardized(input: Any, mean: Any, variance: Any, eps: Any, center: Any) -> Any:
+    return np.multiply(np.subtract(input, mean) if center else input, _inverse(variance, eps))
+
+
 def _normalize_rule(g: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any) -> Any:
-    return _standardize_rule(g, np.multiply(np.subtract(input, out1), _inverse(out2, eps)), out2, eps, center)
+    return _standardize_rule(g, _standardized(input, out1, out2, eps, center), out2, eps, center)
 
 
 def _normalize_tangents(tangents: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
-    out0 = np.multiply(np.subtract(input, out1), _inverse(out2, eps))
-    return _standardize_tangents(tangents, out0, out2, eps, center)
+    return _standardize_tangents(tangents, _standardized(input, out1, out2, eps, center), out2, eps, center)
 
 
 @special(home="nn.functional", batch="leading", fused=True, jvp=_normalize_tangents, input=_normalize_rule)
@@ -207,3 +215,85 @@ def _affine_tangent(tangents: Any, input: Any, scale: Any) -> Any:
         if part is not None:
             found = np.add(found, part)
     return np.broadcast_to(found, np.shape(input)) if np.shape(found) != np.shape(input) else found
+
+
+# A layer: along the last axis, with a scale and a shift ---------------------------------------------------------------
+
+
+def _rows(x: Any) -> Any:
+    """``(..., n)`` as the three axes ``(..., 1, c, n)``."""
+    shape = np.shape(x)
+    return reshaped(x, (*shape[:-2], 1, *shape[-2:]) if len(shape) > 1 else (1, 1, *shape))
+
+
+def _of_rows(x: Any, like: Any) -> Any:
+    """``(..., 1, c, n)`` as ``(..., c, n)``, or as ``(n)`` if `like` has one axis."""
+    shape = np.shape(x)
+    return reshaped(x, (*shape[:-3], *shape[-2:]) if np.ndim(like) > 1 else shape[-1:])
+
+
+def _layer_rule(g: Any, input: Any, scale: Any, out1: Any, out2: Any, eps: Any, center: Any) -> Any:
+    rows, first = _standardized(input, out1, out2, eps, center), g[0]
+    if first is not None:
+        first = _rows(first if scale is None else np.multiply(first, scale))
+    others = [part if part is None else _rows(part) for part in g[1:]]
+    return _of_rows(_standardize_rule([first, *others], _rows(rows), _rows(out2), eps, center), rows)
+
+
+def _scale_rule(g: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any, scale_shape: Any) -> Any:
+    if g[0] is None:
+        return None
+    rows = _standardized(input, out1, out2, eps, center)
+    if len(scale_shape) > 1:  # one scale for each in a batch
+        return np.multiply(g[0], rows)
+    found = on(_sum_product, _rows(g[0]), _rows(rows), (1, 1, *scale_shape))
+    return reshaped(found, (*np.shape(found)[:-3], *scale_shape))
+
+
+def _shift_rule(g: Any, shift_shape: Any) -> Any:
+    if g[0] is None or len(shift_shape) > 1:
+        return g[0]
+    return summed(g[0], tuple(range(np.ndim(g[0]) - 1)))
+
+
+def _layer_tangents(tangents: Any, input: Any, scale: Any, out1: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
+    rows, found = _standardized(input, out1, out2, eps, center), [0.0, 0.0, 0.0]
+    if tangents[0] is not None:
+        parts = _standardize_tangents([_rows(tangents[0])], _rows(rows), _rows(out2), eps, center)
+        found = [_of_rows(part, rows) for part in parts]
+        found[0] = found[0] if scale is None else np.multiply(found[0], scale)
+    if tangents[1] is not None:
+        found[0] = np.add(found[0], np.multiply(rows, tangents[1]))
+    if tangents[2] is not None:
+        found[0] = np.add(found[0], tangents[2])
+    return found
+
+
+@special(
+    home="nn.functional",
+    batch="leading",
+    numbers="eps center",
+    node="NativeLayerNormBackward0",
+    saved={
+        "weight": "scale",
+        "normalized_shape": lambda input: np.shape(input)[-1:],
+        "result1": "out1",
+        "result2": lambda out2, eps: _inverse(out2, eps),
+    },
+    fused=True,
+    jvp=_layer_tangents,
+    input=_layer_rule,
+    scale=_scale_rule,
+    shift=_shift_rule,
+)
+def _layer_norm(input: Any, scale: Any, shift: Any, eps: Any, center: Any) -> Any:
+    """`_standardize` of each row ``(..., n)``, times the scale plus the shift: ``(n)`` each, or None."""
+    parts = _standardize.op.forward(_rows(input), eps, center)
+    out, mean, variance = (_of_rows(part, input) for part in parts)
+    if scale is not None:
+        out = out * scale if shift is None else _affine.op.forward(out, scale, shift)
+    elif shift is not None:
+        out = out + shift
+    if np.ndim(out) > np.ndim(input):  # a batch of scales
+        mean, variance = (np.broadcast_to(part, (*np.shape(out)[:-1], 1)) for part in (mean, variance))
+    return out, mean, variance

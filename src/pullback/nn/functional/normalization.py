@@ -18,7 +18,7 @@ from ...table.entry import composite
 from ...table.samples import A, Differs, S, V, inf, nan
 from ...tensor.tensor import Tensor
 from .arguments import floating, refuse, tensors, where_empty
-from .moments import _affine, _normalize, _standardize
+from .moments import _affine, _layer_norm, _normalize, _standardize
 from .primitives import resampled
 
 
@@ -258,8 +258,23 @@ def layer_norm(
     for argument, value in (("weight", weight), ("bias", bias)):
         if value is not None and value._data.dtype != input._data.dtype:
             raise refuse("layer_norm", f"{argument} to be {input.dtype}, as the input is", value.dtype)
-    out = _standard(input.reshape(1, outer, inner), eps, True, weight, bias)[0]
-    return _shaped(out, weight, bias, (1, 1, inner)).reshape(input._data.shape)
+    return _by_layer(input, weight, bias, eps, True, outer, inner)
+
+
+def _by_layer(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, center: bool, outer: int, inner: int
+) -> Tensor:
+    """The normalisation of the last axes, of `inner` elements. Half precision is computed in single, rounded once."""
+    if input._data.dtype == np.float16:
+        scale, shift = (t if t is None else to(t, np.float32) for t in (weight, bias))
+        return to(_by_layer(to(input, np.float32), scale, shift, eps, center, outer, inner), np.float16)
+    shape = input._data.shape
+    as_it_is = shape[-1] == inner and all(t is None or t._data.ndim == 1 for t in (weight, bias))
+    if not as_it_is:
+        input = input.reshape(outer, inner)
+        weight, bias = (t if t is None else t.reshape(-1) for t in (weight, bias))
+    out: Tensor = _layer_norm(input, weight, bias, eps, center)[0]
+    return out if as_it_is else out.reshape(shape)
 
 
 @composite(
@@ -267,6 +282,7 @@ def layer_norm(
     home="nn.functional",
     narrow="as the first",
     also="rms_norm",
+    fused=True,
     samples=lambda: _layer_samples(False),
     refused=lambda: [*_layer_refused()],
 )
@@ -286,13 +302,12 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         return rms_norm(input.float(), normalized_shape, weight, eps).to(input.dtype)
     outer, inner = _inner("rms_norm", input, normalized_shape, weight=weight)
     floating("rms_norm", input, also="c")
-    rows = input.reshape(1, outer, inner)
     small = float(np.finfo(np.result_type(input._data.dtype, np.float32)).eps) if eps is None else eps
     if input.is_complex():  # torch squares without conjugating
+        rows = input.reshape(1, outer, inner)
         out = rows * ((rows * rows).mean(-1, keepdim=True) + small).rsqrt()
-    else:
-        out = _standard(rows, small, False, weight)[0]
-    return to(_shaped(out, weight, None, (1, 1, inner)), input._data.dtype).reshape(input._data.shape)
+        return to(_shaped(out, weight, None, (1, 1, inner)), input._data.dtype).reshape(input._data.shape)
+    return to(_by_layer(input, weight, None, small, False, outer, inner), input._data.dtype)
 
 
 @composite(

@@ -72,12 +72,7 @@ def _averaged(losses: Tensor, weight: Tensor | None, target: Tensor, ignored: in
     """As `reduced`, but the mean is weighted, over the elements that count."""
     if reduction != "mean":
         return reduced(losses, reduction)
-    total = sums.sum(losses)
-    if (
-        weight is None and not LEVELS.n and not is_foreign(target._data)
-    ):  # no transform reads the target: the number of elements that count is known
-        return total / int(np.count_nonzero(target._data != ignored))
-    return total / sums.sum(_factors(weight, target, ignored))
+    return sums.sum(losses) / sums.sum(_factors(weight, target, ignored))
 
 
 _WEIGHT = V([0.5, 1.0, 2.0])
@@ -146,7 +141,9 @@ def _nll(name: str, input: Tensor, target: Tensor, weight: Any, ignored: int, re
     _refuse_target(name, input, target)
     axis = _axis(input)
     _refuse_weight(name, weight, input._data.shape[axis])
-    losses = _likelihoods(input, target, axis, ignored)
+    if weight is None and not LEVELS.n and not is_foreign(target._data):  # no transform reads the target
+        return _likelihoods(input, target, axis, ignored, reduction)
+    losses = _likelihoods(input, target, axis, ignored, "none")
     if weight is not None:
         losses = losses * _factors(weight, target, ignored)
     return _averaged(losses, weight, target, ignored, reduction)

@@ -12,6 +12,7 @@ from ....ops.reduce.picking import unpick
 from ....table.calls import on
 from ....table.entry import linear
 from ....table.op import Op
+from ....tensor.adding import summed
 from ....tensor.arrays import reshaped, taken_along
 from ....tensor.protocol import is_foreign
 from ....tensor.tensor import Tensor
@@ -28,8 +29,12 @@ def check_classes(found: Any, classes: int, error: type[Exception] = RuntimeErro
         )
 
 
-def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) -> Any:
+def _put_back(g: Any, target: Any, axis: int, ignored: int, reduction: str, input_shape: Any) -> Any:
     counted = np.not_equal(target, ignored)
+    if reduction == "mean":
+        g = np.true_divide(g, np.sum(counted))
+    if reduction != "none":
+        g = np.broadcast_to(g, np.shape(target))
     shape = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
     g, index = only(counted, np.negative(g)), np.where(counted, target, 0)
     return on(unpick, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
@@ -37,25 +42,36 @@ def _put_back(g: Any, target: Any, axis: int, ignored: int, input_shape: Any) ->
 
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """vmap: the axis of the batch comes first in both tensors, so `axis` moves on by one."""
-    input, target, axis, ignored = args
-    found: Tensor = op.unchecked(level.lower(input), level.lower(target), axis + 1, ignored)
+    input, target, axis, *others = args
+    found: Tensor = op.unchecked(level.lower(input), level.lower(target), axis + 1, *others)
     return found
 
 
 @linear(
     home="nn.functional",
     node="NllLossBackward0",
-    saved={"reduction": lambda: 0, "weight": lambda: None, "ignore_index": "ignored"},
+    saved={
+        "reduction": lambda reduction: ("none", "mean", "sum").index(reduction),
+        "weight": lambda: None,
+        "ignore_index": "ignored",
+    },
     numbers="",
     input=_put_back,
     batch=_in_front,
 )
-def _likelihoods(input: Any, target: Any, axis: int, ignored: int) -> Any:
-    """The values of `input` at the classes of the target along `axis`, negated; 0 for ignored targets."""
+def _likelihoods(input: Any, target: Any, axis: int, ignored: int, reduction: str) -> Any:
+    """The values of `input` at the classes of the target along `axis`, negated; 0 for ignored targets.
+
+    reduction: of arrays only. The mean is over the targets that are not ignored.
+    """
     counted = np.not_equal(target, ignored)
     whole = not is_foreign(target) and counted.all()  # a device is not waited for
     index = target if whole else np.where(counted, target, 0)
     check_classes(index, input.shape[axis], IndexError)
     shape = (*index.shape[:axis], 1, *index.shape[axis:])
     picked = np.negative(taken_along(input, index.reshape(shape), axis)).reshape(index.shape)
-    return picked if index is target else np.where(counted, picked, 0)
+    losses = picked if index is target else np.where(counted, picked, 0)
+    if reduction == "none":
+        return losses
+    total = summed(losses)
+    return total if reduction == "sum" else np.true_divide(total, np.count_nonzero(counted), dtype=losses.dtype)
