@@ -29,15 +29,31 @@ def check_classes(found: Any, classes: int, error: type[Exception] = RuntimeErro
         )
 
 
+def _counted(target: Any, classes: int, ignored: int) -> Any:
+    """Which targets are not to be ignored. None if all are classes, and a class is not ignored."""
+    if type(target) is np.ndarray and not 0 <= ignored < classes and within(target, classes):
+        return None
+    return np.not_equal(target, ignored)
+
+
 def _put_back(g: Any, target: Any, axis: int, ignored: int, reduction: str, input_shape: Any) -> Any:
-    counted = np.not_equal(target, ignored)
-    if reduction == "mean":
-        g = np.true_divide(g, np.sum(counted))
-    if reduction != "none":
-        g = np.broadcast_to(g, np.shape(target))
+    counted = _counted(target, input_shape[axis], ignored)
     shape = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
-    g, index = only(counted, np.negative(g)), np.where(counted, target, 0)
-    return on(unpick, reshaped(g, shape), axis, reshaped(index, shape), input_shape, False)
+    one = reduction != "none" and counted is None and type(g) is np.ndarray  # number for all
+    if reduction == "mean":
+        g = np.true_divide(g, target.size if counted is None else np.sum(counted))
+    if reduction != "none" and not one:
+        g = np.broadcast_to(g, np.shape(target))
+    if counted is not None:
+        g, target = only(counted, g), np.where(counted, target, 0)
+    return on(
+        unpick,
+        reshaped(np.negative(g), (1,) * len(shape) if one else shape),
+        axis,
+        reshaped(target, shape),
+        input_shape,
+        False,
+    )
 
 
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
@@ -64,14 +80,17 @@ def _likelihoods(input: Any, target: Any, axis: int, ignored: int, reduction: st
 
     reduction: of arrays only. The mean is over the targets that are not ignored.
     """
-    counted = np.not_equal(target, ignored)
-    whole = not is_foreign(target) and counted.all()  # a device is not waited for
-    index = target if whole else np.where(counted, target, 0)
-    check_classes(index, input.shape[axis], IndexError)
+    counted, index = _counted(target, input.shape[axis], ignored), target
+    if counted is not None:
+        if is_foreign(target) or not counted.all():  # a device is not waited for
+            index = np.where(counted, target, 0)
+        check_classes(index, input.shape[axis], IndexError)
     shape = (*index.shape[:axis], 1, *index.shape[axis:])
     picked = np.negative(taken_along(input, index.reshape(shape), axis)).reshape(index.shape)
     losses = picked if index is target else np.where(counted, picked, 0)
     if reduction == "none":
         return losses
     total = summed(losses)
-    return total if reduction == "sum" else np.true_divide(total, np.count_nonzero(counted), dtype=losses.dtype)
+    if reduction == "sum":
+        return total
+    return np.true_divide(total, target.size if counted is None else np.count_nonzero(counted), dtype=losses.dtype)
