@@ -10,12 +10,14 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
 from pullback import nn
 from pullback.autograd import Function
 from pullback.inspect import Timeline, timeline
+from pullback.inspect.timeline import Span
 from tests import browser
 
 
@@ -231,6 +233,48 @@ def test_the_page_in_a_browser(x: Any, tmp_path: Path) -> None:
         assert page.js("short('MultiheadAttention', 6)") == "Multi\u2026"
         assert page.js("short('exp', 6)") == "exp"
         assert page.problems == []
+
+
+@pytest.mark.skipif(browser.EXECUTABLE is None, reason="there is no Chromium to load the page with")
+def test_a_narrow_page_has_ticks_and_labels_end_where_the_page_does(tmp_path: Path) -> None:
+    long = Span("softmax_of_a_matrix", "forward", 0.0, 0, "", 0, duration=1000.0)
+    next_to_it = Span("sum", "forward", 1000.0, 0, "", 0, duration=3200.0)
+    path = tmp_path / "page.html"
+    Timeline([long, next_to_it], 1, None).save(path)
+    with browser.Browser() as chromium:
+        page = browser.Page(chromium, width=390)
+        page.open(path)
+        assert page.js("document.querySelectorAll('text.axis').length") > 2  # and one more for the memory
+        page.js("show(900, 4100)")  # a tenth of the first call is left
+        labels = page.js("[...document.querySelectorAll('svg text:not(.axis)')].map(t => t.textContent)")
+        assert labels == ["sum"]
+        page.js("show(500, 1500)")
+        inside = "[...document.querySelectorAll('svg text:not(.axis)')].map(t => t.getBBox().x + t.getBBox().width)"
+        assert page.js(inside)[0] < page.js("svg.clientWidth / 2")
+        assert page.problems == []
+
+
+def test_functions_of_numpy_are_called_by_their_names() -> None:
+    t = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+    def fn() -> Any:
+        return np.linalg.norm(np.exp(t) + np.add.reduce(np.stack([t, t])))
+
+    found = timeline(fn, run_backward=False)
+    called = ["numpy.exp", "numpy.stack", "numpy.add.reduce", "add", "numpy.linalg.norm"]
+    assert names(found, "forward") == called
+
+
+def test_what_numpy_calls_for_the_user_has_the_users_line() -> None:
+    found = timeline(lambda: np.apply_along_axis(pullback.as_tensor, 0, np.ones(2)))  # the call
+    (span,) = [s for s in found.spans if s.name == "as_tensor"]
+    assert span.place.endswith("# the call")
+
+
+def test_what_the_library_calls_through_numpy_is_no_call_of_the_users() -> None:
+    silu = pullback.compile(nn.functional.silu, backend="numpy")
+    found = timeline(silu, pullback.ones(3, requires_grad=True))
+    assert names(found, "forward") == ["compiled silu"]
 
 
 def test_functions_are_called_by_their_names() -> None:

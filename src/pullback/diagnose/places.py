@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import CALLED
+from ..tensor.protocol import full_name
 from ..tensor.tensor import Tensor
 
 Place = tuple[str, int, str]
@@ -31,10 +32,18 @@ _CALLERS = tuple(
 )
 """The prefixes of the names of files that call this package on behalf of the user."""
 
+_STANDARD = os.path.dirname(os.__file__) + os.sep, "<frozen "
+"""The prefixes of the names of files of the standard library; installed packages may lie below it."""
+
 
 def is_ours(frame: Any) -> bool:
     """Whether a frame runs code of this package."""
     return frame.f_code.co_filename.startswith(PACKAGE)
+
+
+def hands_on(file: str) -> bool:
+    """Whether code of a file calls others on behalf of the user: the standard library, NumPy or SciPy."""
+    return file.startswith(_CALLERS) or (file.startswith(_STANDARD) and "site-packages" not in file)
 
 
 def user_frames() -> Iterator[Any]:
@@ -172,6 +181,9 @@ def title_of(frame: Any) -> str:
         return known.name
     if code.co_name == "__new__":
         return str(first_argument(frame).__name__)
+    if code in _PROTOCOLS:  # called by NumPy with the function that was called, and of a ufunc the name of its method
+        function, method = map(locals_of(frame).get, code.co_varnames[1:3])
+        return full_name(function if method == "__call__" else getattr(function, str(method), function))
     return _methods().get(code, code.co_name)
 
 
@@ -189,6 +201,8 @@ def first_argument(frame: Any) -> Any:
     code = frame.f_code
     return locals_of(frame).get(code.co_varnames[0]) if code.co_argcount else None
 
+
+_PROTOCOLS = Tensor.__array_ufunc__.__code__, Tensor.__array_function__.__code__
 
 @functools.cache
 def _methods() -> dict[Any, str]:
