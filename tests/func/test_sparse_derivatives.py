@@ -604,7 +604,7 @@ def test_without_scipy_the_error_says_what_to_install() -> None:
         "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "pullback[sparse]" in done.stdout
+    assert "pullback[scipy]" in done.stdout
 
 
 def test_the_random_direction_leaves_the_generators_alone() -> None:

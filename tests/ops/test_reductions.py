@@ -237,14 +237,81 @@ def test_at_is_refused_where_a_gradient_would_be_lost_and_nothing_is_written() -
     x, a, t = leaf([1.0, 2.0]), np.zeros(3), pullback.zeros(3, dtype=pullback.float64)
     for write in (
         lambda: np.add.at(a, [0, 1], x),
-        lambda: np.add.at(t, [0, 1], np.ones(2)),
         lambda: np.multiply.at(t, [0, 1], x),
         lambda: np.negative.at(t, [0]),
     ):
-        with pytest.raises(TypeError, match=r"\.at\(\) writes in place(.|\n)*index_add"):
+        with pytest.raises(TypeError, match=r"\.at\(\) writes in place(.|\n)*numpy\.add\.at"):
             write()
+    for kind, index, source in (
+        (IndexError, [3], 1.0),
+        (ValueError, [0, 1], np.ones(3)),
+        (ValueError, [0, 1], leaf([1.0, 2.0, 3.0])),
+        (TypeError, [0], "a"),
+        (TypeError, [0], 1j),
+    ):
+        with pytest.raises(kind):
+            np.add.at(t, index, source)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        np.add.at(x, [0], 1.0)
+    assert x.tolist() == [1.0, 2.0]
     assert not a.any()
     assert not t.any()
+
+
+AT = {
+    "repeated": ((4,), [0, 0, -1], (3,)),
+    "a tensor": ((4,), pullback.tensor([1, 1]), (2,)),
+    "one number for all": ((4,), np.array([-1, 1]), ()),
+    "one element": ((3, 4), (1, 2), ()),
+    "a row": ((3, 4), 2, (4,)),
+    "a slice": ((4,), slice(1, 3), (2,)),
+    "a slice and a list": ((3, 4), (slice(None), [0, 0, 2]), (3, 3)),
+    "a block": ((3, 4), np.ix_([0, 2], [1, 1]), (2, 2)),
+    "a mask": ((2, 3), np.array([[True, False, True], [False, True, True]]), (4,)),
+    "a new axis": ((3, 4), (None, [0, 0]), (1, 2, 4)),
+    "nothing": ((4,), np.zeros(0, int), (0,)),
+    "a scalar": ((), (), ()),
+}
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.subtract], ids=lambda ufunc: ufunc.__name__)
+@pytest.mark.parametrize("case", AT)
+def test_at_adds_to_a_tensor_what_it_adds_to_an_array(case: str, ufunc: np.ufunc) -> None:
+    shape, index, given = AT[case]
+    rng = np.random.default_rng(0)
+    array, source = rng.normal(size=shape), rng.normal(size=given)
+    expected = array.copy()
+    ufunc.at(expected, index.numpy() if isinstance(index, pullback.Tensor) else index, source)
+
+    def added(t: pullback.Tensor, source: pullback.Tensor) -> pullback.Tensor:
+        t = t * 1
+        assert ufunc.at(t, index, source) is None
+        return t
+
+    leaves = leaf(array), leaf(source)
+    np.testing.assert_allclose(added(*leaves).detach().numpy(), expected, rtol=1e-14)
+    assert pullback.autograd.gradcheck(lambda t, source: added(t, source) ** 2, leaves)
+
+
+def test_at_adds_to_a_part_of_a_tensor_and_converts_what_numpy_converts() -> None:
+    t, x = pullback.zeros(2, 3), pullback.ones(2, requires_grad=True)
+    np.add.at(t[:, 1], [0, 0], x)
+    np.add.at(t, (0, 0), 3)
+    assert t.tolist() == [[3.0, 2.0, 0.0], [0.0, 0.0, 0.0]]
+    t.sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_at_of_a_transform() -> None:
+    def counted(x: pullback.Tensor) -> pullback.Tensor:
+        t = np.zeros_like(x, shape=2)
+        np.add.at(t, [0, 1, 1], x)
+        return t**2
+
+    x = leaf([[1.0, 2.0, 3.0], [0.0, 1.0, -2.0]])
+    assert pullback.vmap(counted)(x).tolist() == [[1.0, 25.0], [0.0, 1.0]]
+    assert pullback.compile(counted)(x[0]).tolist() == [1.0, 25.0]
+    assert pullback.func.jacfwd(counted)(x[0]).tolist() == [[2.0, 0.0, 0.0], [0.0, 10.0, 10.0]]
 
 
 def test_at_takes_the_values_of_tensors_without_a_gradient() -> None:

@@ -223,7 +223,8 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     names, lines = Details.of_written(node, t, expected)
     name = names.split("`")[1] if names else "saved"
-    do = "give a copy to the operation that saved it, as `x[i].clone()` for a part `x[i]` that is written to later"
+    do = "write `y = y / n` for `y /= n`; or give a copy to the operation that saved it, as `x[i].clone()` for a part "
+    do += "`x[i]` that is written to later, or `x[i].copy()` in code that takes arrays as well"
     if names:
         do = f"write to a copy, by `{name} = {name}.clone()` just before the write; or take the clone() where it was "
         do += "saved"

@@ -35,7 +35,7 @@ EXTRAS: dict[str, tuple[dict[str, str], str]] = {
     "bfloat16": ({"ml_dtypes": "ml_dtypes"}, "tensors of bfloat16"),
     "checkpoint": ({"checkpoint_schedules": "checkpoint_schedules"}, "the disk as a level of checkpoint_steps"),
     "terminal": ({"rich": "rich"}, "progress bars and colours in a terminal"),
-    "plot": ({"matplotlib": "matplotlib"}, "pictures of loss curves and sparsity patterns"),
+    "plot": ({"matplotlib": "matplotlib"}, "the pictures of the gallery and the examples"),
     "torch": ({"torch": "torch"}, "pullback.bridge.torch"),
     "jax": ({"jax": "jax"}, "pullback.bridge.jax"),
     "mpi": ({"mpi4py": "mpi4py"}, "pullback.distributed on more than one process"),

@@ -27,23 +27,15 @@ Place = tuple[str, int, str]
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<pullback."
 """The prefixes of the names of this package's files, and of the code that `pullback.compile` writes."""
 
-_CALLERS = tuple(
+CALLERS = tuple(
     os.path.join(os.path.dirname(os.path.dirname(np.__file__)), name) + os.sep for name in ("numpy", "scipy")
 )
 """The prefixes of the names of files that call this package on behalf of the user."""
-
-_STANDARD = os.path.dirname(os.__file__) + os.sep, "<frozen "
-"""The prefixes of the names of files of the standard library; installed packages may lie below it."""
 
 
 def is_ours(frame: Any) -> bool:
     """Whether a frame runs code of this package."""
     return frame.f_code.co_filename.startswith(PACKAGE)
-
-
-def hands_on(file: str) -> bool:
-    """Whether code of a file calls others on behalf of the user: the standard library, NumPy or SciPy."""
-    return file.startswith(_CALLERS) or (file.startswith(_STANDARD) and "site-packages" not in file)
 
 
 def user_frames() -> Iterator[Any]:
@@ -79,7 +71,7 @@ def place_of(frame: Any) -> Place:
 def user_place() -> list[Place]:
     """The innermost line of the user's code."""
     frame: Any = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith((*PACKAGE, *_CALLERS)):
+    while frame is not None and frame.f_code.co_filename.startswith((*PACKAGE, *CALLERS)):
         frame = frame.f_back
     return [] if frame is None else [place_of(frame)]
 
@@ -176,12 +168,12 @@ def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]
 def title_of(frame: Any) -> str:
     """The user's name for the function of a frame: the operation, or the method."""
     code = frame.f_code
-    known = CALLED.get(code)
-    if known is not None:
+    if (known := CALLED.get(code)) is not None:
         return known.name
     if code.co_name == "__new__":
         return str(first_argument(frame).__name__)
-    if code in _PROTOCOLS:  # called by NumPy with the function that was called, and of a ufunc the name of its method
+    if code.co_name in ("__array_ufunc__", "__array_function__"):
+        # NumPy passes the function that was called, and of a ufunc the name of its method
         function, method = map(locals_of(frame).get, code.co_varnames[1:3])
         return full_name(function if method == "__call__" else getattr(function, str(method), function))
     return _methods().get(code, code.co_name)
@@ -201,8 +193,6 @@ def first_argument(frame: Any) -> Any:
     code = frame.f_code
     return locals_of(frame).get(code.co_varnames[0]) if code.co_argcount else None
 
-
-_PROTOCOLS = Tensor.__array_ufunc__.__code__, Tensor.__array_function__.__code__
 
 @functools.cache
 def _methods() -> dict[Any, str]:

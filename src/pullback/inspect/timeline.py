@@ -25,7 +25,7 @@ from .. import errors
 from ..autograd.api import backward, grad
 from ..autograd.engine import execute
 from ..autograd.node import Node
-from ..diagnose.places import at, first_argument, hands_on, is_ours, place_of, title_of
+from ..diagnose.places import CALLERS, at, first_argument, is_ours, place_of, title_of
 from ..errors import describe, message
 from ..nn import Module
 from ..optim import Optimizer
@@ -262,19 +262,24 @@ def _is_foreign(frame: FrameType, caller: FrameType) -> bool:
     name = code.co_filename
     if name == "<string>" and (code.co_varnames[:1] == ("_cls",) or (code.co_name == "<lambda>" and is_ours(caller))):
         return caller.f_code.co_filename != _HERE
-    return hands_on(name) or "site-packages" in name
+    return _hands_on(name) or "site-packages" in name
 
 
 def _caller(frame: FrameType) -> FrameType | None:
-    """The frame that called this one, with those in between skipped that only hand the call on: of the standard library,
-    of NumPy and of SciPy."""
+    """The frame that called this one, without those in between that only hand the call on."""
     found = frame.f_back
-    while found is not None and hands_on(found.f_code.co_filename):
+    while found is not None and _hands_on(found.f_code.co_filename):
         found = found.f_back
     return found
 
 
+def _hands_on(file: str) -> bool:
+    """Whether code of a file calls others on behalf of the user: the standard library, NumPy or SciPy."""
+    return file.startswith(CALLERS) or (file.startswith(_STANDARD) and "site-packages" not in file)
+
+
 _WITHIN = {"<genexpr>", "<listcomp>", "<dictcomp>", "<setcomp>", "<module>"}
+_STANDARD = os.path.dirname(os.__file__) + os.sep, "<frozen "
 _PASSES = {backward.__code__, grad.__code__, Tensor.backward.__code__}
 
 errors.doors(globals(), "timeline")

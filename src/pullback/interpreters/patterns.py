@@ -38,7 +38,7 @@ def scipy_sparse(what: str) -> Any:
         import scipy.sparse
     except ImportError:
         raise ImportError(
-            errors.message(f"{what} needs SciPy", do='pip install "pullback[sparse]"'), name="scipy"
+            errors.message(f"{what} needs SciPy", do='pip install "pullback[scipy]"'), name="scipy"
         ) from None
     return scipy.sparse
 

@@ -59,7 +59,7 @@ def scipy_special(name: str) -> Any:
     except ImportError:
         raise ImportError(
             errors.message(
-                "special functions are computed by SciPy, which is not installed", do="pip install 'pullback[special]'"
+                "special functions are computed by SciPy, which is not installed", do="pip install 'pullback[scipy]'"
             )
         ) from None
     return getattr(scipy.special, name)

@@ -35,7 +35,7 @@ def _lapack(name: str, like: Any, hermitian: bool) -> Any:
     except ImportError:
         raise ImportError(
             errors.message(
-                "LDL factors are computed by SciPy, which is not installed", do="pip install 'pullback[special]'"
+                "LDL factors are computed by SciPy, which is not installed", do="pip install 'pullback[scipy]'"
             )
         ) from None
     family = "he" if hermitian and like.dtype.kind == "c" else "sy"

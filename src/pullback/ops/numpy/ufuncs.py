@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.arrays import as_array
-from ...tensor.tensor import NUMPY, Tensor, is_tracked
+from ... import errors
+from ...tensor.arrays import as_array, broadcasts_to
+from ...tensor.tensor import NUMPY, Tensor, is_tracked, wrap
 from ..reduce.extremes import amax, amin
 from ..reduce.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from ..reduce.sums import all, any, logsumexp, sum
@@ -42,17 +43,35 @@ def _outer(ufunc: np.ufunc, A: Any, B: Any, **how: Any) -> Tensor:
 
 
 def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
-    """Refuse to write to a Tensor, or to lose a gradient. Other Tensors are read as values."""
+    """Add to a Tensor at positions, which may repeat; refuse what would lose a gradient. Other Tensors are values."""
     given = [a, indices, *b]
+    if isinstance(a, Tensor) and ufunc in (np.add, np.subtract):
+        _add_at(ufunc, *given)
+        return
     if isinstance(a, Tensor) or any_recorded(given):
         raise TypeError(
             f"numpy.{ufunc.__name__}.at() writes in place into its first argument, which has no derivative rule: the "
             "gradient would be lost.\n"
-            "  What to do: use a function that returns the result, t = t.index_add(0, index, source) for "
-            "numpy.add.at(t, index, source), where t begins as numpy.zeros_like(source, shape=...), or "
-            "t.detach().numpy() if no gradient is wanted."
+            "  What to do: add to a Tensor, by numpy.add.at(t, index, source), where t begins as "
+            "numpy.zeros_like(source, shape=...), or t.detach().numpy() if no gradient is wanted."
         )
     ufunc.at(a, *(v._data if isinstance(v, Tensor) else v for v in given[1:]))
+
+
+def _add_at(ufunc: np.ufunc, a: Tensor, indices: Any, b: Any) -> None:
+    parts = indices if isinstance(indices, tuple) else (indices,)
+    index = tuple([part.detach().numpy() if isinstance(part, Tensor) else part for part in parts])
+    places = np.asarray(np.arange(a.size().numel()).reshape(a.shape)[index])
+    source = b if isinstance(b, Tensor) else np.asarray(b)
+    kind, shape = getattr(source, "_data", source).dtype, tuple(source.shape)
+    casts = np.can_cast(kind, a._data.dtype, "same_kind")
+    if not (casts and broadcasts_to(shape, places.shape)):
+        fits = f"values for {a.dtype} that broadcast to the shape of the index, {list(places.shape)}"
+        raise (ValueError if casts else TypeError)(
+            errors.message(f"numpy.{ufunc.__name__}.at()", expected=fits, found=errors.describe(b))
+        )
+    source = np.broadcast_to(source if isinstance(source, Tensor) else wrap(source), places.shape).to(a.dtype)
+    a.put_(wrap(places), -source if ufunc is np.subtract else source, accumulate=True)
 
 
 def any_recorded(values: list[Any]) -> bool:

@@ -152,7 +152,7 @@ def _scipy_sparse() -> Any:
     except ImportError:
         raise ImportError(
             "products of sparse tensors are computed by SciPy, which is not installed.\n"
-            "  What to do: pip install 'pullback[sparse]'."
+            "  What to do: pip install 'pullback[scipy]'."
         ) from None
     return scipy.sparse
 
