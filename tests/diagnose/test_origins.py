@@ -45,6 +45,16 @@ def test_the_in_place_error_names_the_tensor_and_the_operations(x: Any) -> None:
     assert "`with pullback.autograd.record_origins():` to be told the lines" in text
 
 
+def test_the_in_place_error_names_the_write_to_the_base_of_a_view(x: Any) -> None:
+    whole = x * 2
+    part = whole[0]
+    squares = part * part
+    whole[1] = 1.0
+    assert part.grad_fn.name() == "SelectBackward0"  # made anew
+    with pytest.raises(RuntimeError, match="It was changed by the operation of CopySlices; where, is not known"):
+        squares.backward()
+
+
 @record_origins()
 def test_the_in_place_error_names_both_lines(x: Any) -> None:
     text = _written(x)

@@ -90,5 +90,6 @@ def _one_of(names: Sequence[str]) -> str:
 
 def _last_writer(node: Any, t: Tensor) -> Any:
     """The node of the recorded write that changed `t` after `node` saved it, if the tensor itself knows it."""
-    edge = t._place  # also for a view that has lost its place
+    base = None if t._view is None else t._view.base
+    edge = (t if base is None else base)._place  # a view gets a new node after a write to its base
     return edge[0] if edge is not None and edge[0]._order < node._order else None
