@@ -27,7 +27,7 @@ _AWAY = re.compile(
     rf"(?: (?:and|or) [\w.]+{_ARGUMENTS})?"
 )
 NAMES = frozenset({"do", "todo", "WRITTEN", "_WRITTEN", "_JOINED", "_OF_NUMBERS", "_DO"})
-TABLES = frozenset({"INSTEAD", "_INSTEAD", "_OF_NUMPY", "_WRITE", "_WITHOUT"})
+TABLES = frozenset({"INSTEAD", "_INSTEAD", "_OF_NUMPY", "_DRAWN", "_WRITE", "_WITHOUT"})
 
 
 def texts(node: ast.expr) -> list[str]:

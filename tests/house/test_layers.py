@@ -23,7 +23,7 @@ LIBRARY = Path(__file__).parents[2] / "src" / PACKAGE
 # A module may import from its own layer and from those below it. The key is a path below the package: the longest one
 # that a module's own path begins with says where the module belongs.
 LAYERS = [
-    {"errors"},
+    {"errors", "kept_gradients"},
     {"tensor"},
     {"autograd", "kernels"},
     {"diagnose"},

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .. import errors
+from .. import errors, kept_gradients
 from .gpu import gpu_is_there, gpu_library
 
 
@@ -136,7 +136,7 @@ def is_known(d: np.dtype[Any]) -> builtins.bool:
 def known(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array, as one of NumPy's own class, if tensors can have its dtype; else an error."""
     if type(array) is not np.ndarray and np.ma.is_masked(array):
-        raise errors.no_mask()
+        raise kept_gradients.no_mask()
     if array.dtype.isnative and is_known(array.dtype):
         return array if type(array) is np.ndarray else array.view(np.ndarray)  # a matrix multiplies in its own way
     raise (TypeError if array.dtype.isnative else ValueError)(

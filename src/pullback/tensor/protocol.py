@@ -99,13 +99,14 @@ def by_rule(function: Any, rule: Callable[..., Any], args: Any, kwargs: Any) -> 
     try:
         return rule(*args, **kwargs)
     except TypeError as error:
-        before, _, said = str(error).partition("<lambda>() ")
+        before, _, said = str(error).partition(f"{getattr(rule, '__qualname__', '')}() ")
         if before or not said:
             raise
-        raise TypeError(
-            f"{full_name(function)}() of a Tensor {said}.\n  What to do: leave that out, and do its work before or "
-            "after, e.g. numpy.sum(numpy.where(m, t, 0)) for numpy.sum(t, where=m)."
-        ) from None
+        do = "do its work before or after, e.g. numpy.sum(numpy.where(m, t, 0)) for numpy.sum(t, where=m)"
+        if "'out'" in said:
+            do = "use the result, t = numpy.clip(t, 0, 1) for numpy.clip(t, 0, 1, out=t)"
+        said = f"{full_name(function)}() of a Tensor {said}"
+        raise TypeError(f"{said}.\n  What to do: leave that out, and {do}.") from None
 
 
 # Functions of arrays alone --------------------------------------------------------------------------------------------

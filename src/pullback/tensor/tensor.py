@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import errors, kept_gradients
 from . import dtypes, printing
 from .arrays import own_axis, sized_or_filled, strides_of
 from .gpu import gpu_of, refuse_gpu
@@ -424,7 +424,7 @@ class Tensor(Methods):
                 raise cannot_convert("a NumPy array", _INSIDE, "gradient")
             raise RuntimeError(
                 "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost.\n"
-                f"{errors.keeping_gradient()}"
+                f"{kept_gradients.keeping_gradient()}"
             )
         return np.array(refuse_gpu(self._data), dtype=dtype, copy=copy)
 
@@ -432,7 +432,7 @@ class Tensor(Methods):
         if self._requires_grad and thread.modes.grad_enabled:
             if thread.modes.written is not None:
                 raise cannot_convert(f"a Python {kind}", _INSIDE, "gradient")
-            errors.warn_of_number()
+            kept_gradients.warn_of_number()
         if self._data.size != 1:
             raise ValueError(
                 "only one element tensors can be converted to Python scalars; this one has shape "
@@ -506,12 +506,12 @@ class Tensor(Methods):
     @property
     def _mask(self) -> Any:
         """What NumPy's masked arrays ask an operand for, after they have read the values behind its back."""
-        raise errors.no_mask() if _is_recorded(self) else AttributeError("a Tensor has no mask")
+        raise kept_gradients.no_mask() if _is_recorded(self) else AttributeError("a Tensor has no mask")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
         if any(isinstance(t, Tensor) for t in out) or (out and any(_is_recorded(t) for t in inputs)):
-            do = f"leave out= out, write a = a + t for a += t, and for a[i] += t {errors.WRITTEN}"
+            do = f"leave out= out, write a = a + t for a += t, and for a[i] += t {kept_gradients.WRITTEN}"
             lost = f"{full_name(ufunc)}(): a Tensor cannot be written into out=, its gradient would be lost."
             raise TypeError(f"{lost}\n  What to do: {do}; or use t.detach().numpy().")
         rule = None if out else rule_of(ufunc, method, kwargs)

@@ -187,7 +187,7 @@ def matmul(input: Tensor, other: Tensor | np.ndarray[Any, Any]) -> Tensor:
     """
     if type(input) is not Tensor or type(other) is not Tensor:
         if isinstance(other, np.ndarray):
-            other = wrap(other)
+            input, other = alike(input, other)
         elif not isinstance(other, Tensor):
             return apply(_matmul.op, (input, other), {})  # type: ignore[unreachable]
     entry = _NAMED.get((input._data.ndim, other._data.ndim), _matmul)
@@ -523,4 +523,4 @@ def _operator(self: Tensor, other: Any) -> Any:
 def _reflected(self: Tensor, other: Any) -> Any:
     if isinstance(other, Tensor):
         return matmul(other, self)
-    return matmul(wrap(other), self) if isinstance(other, np.ndarray) else left("matmul", other)
+    return matmul(*alike(other, self)) if isinstance(other, np.ndarray) else left("matmul", other)

@@ -1,0 +1,166 @@
+"""What to write instead, where an array or a number is asked of a Tensor and its gradient would be lost.
+
+What asks for an array is found on the stack: a function of SciPy, of another library, or a line of the user's own.
+"""
+
+from __future__ import annotations
+
+import dis
+import importlib
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from types import FrameType
+from typing import Any
+
+from .errors import callers_level
+
+_DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
+WRITTEN = (
+    "begin with numpy.zeros_like(t) or pullback.zeros(...), which keep the gradients of what is written to them, or "
+    "join the parts with numpy.stack([a, b])"
+)
+_JOINED = (
+    "write numpy.stack([a, b]) for numpy.array([a, b]), and t for numpy.asarray(t): NumPy's functions take Tensors"
+)
+_OF_NUMBERS = (
+    "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"
+)
+_OF_NUMPY = {
+    "RClass": "write numpy.concatenate([numpy.atleast_1d(a), b]) for numpy.r_[a, b]",
+    "CClass": "write numpy.column_stack([a, b]) for numpy.c_[a, b]",
+    "diag": "write numpy.diag(numpy.stack([a, b])) for numpy.diag([a, b])",
+    "full": "write t * numpy.ones(n) for numpy.full(n, t)",
+    "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
+}
+"""What to do instead of a function of NumPy that is written in Python, by its name or its class."""
+_DRAWN = dict.fromkeys(
+    "normal uniform laplace logistic gumbel lognormal exponential gamma beta triangular rayleigh weibull".split(),
+    "write loc + scale * rng.normal(size=n) for rng.normal(loc, scale, n), or call rvs() of pullback.scipy.stats, as "
+    "norm.rvs(loc, scale)",
+) | dict.fromkeys(
+    "binomial choice geometric hypergeometric integers multinomial permutation poisson shuffle".split(),
+    "give values, t.detach().numpy(): what is drawn among integers, or from a list, has no derivative",
+)
+"""What to do instead of a method of a generator of NumPy, which is C code: no frame says that it was called."""
+_LOOK_UP = "LOAD_ATTR", "LOAD_METHOD"
+_TABLES = "pandas", "xarray"
+_WRITES = {dis.opmap.get("STORE_SUBSCR"), dis.opmap.get("STORE_SLICE")}  # from Python 3.12, of a[1:]
+
+
+def keeping_gradient(number: bool = False) -> str:
+    """The lines of an error that say what keeps the gradient, for the code outside of this package that is running.
+
+    number: it asks for a number, not for an array.
+    """
+    frames = list(_outside())
+    home = _package(frames[0]) if frames else ""
+    if home == "scipy":
+        return _of_scipy(takewhile(lambda frame: _package(frame) == home, frames))
+    if home in _TABLES:
+        return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
+    writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
+    said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
+    drawn = _DRAWN.get(_called(frames[0])) if frames else None
+    return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), drawn or said))
+
+
+def _called(frame: FrameType) -> str:
+    """The name of the method that a frame calls, or an empty text: the last name that was looked up for it."""
+    begin = list(frame.f_code.co_positions())[frame.f_lasti // 2][::2]  # the line and the column
+    before = (i for i in dis.get_instructions(frame.f_code) if i.offset < frame.f_lasti and i.positions is not None)
+    found = [i.argval for i in before if i.opname in _LOOK_UP and (i.positions or ())[::2] == begin]
+    return str(found[-1]) if found else ""
+
+
+def _of_numpy(user: list[FrameType]) -> Iterator[str]:
+    """The names of NumPy's functions, and the classes of its objects, that the user's code called."""
+    frame: FrameType | None = sys._getframe(2)
+    while frame is not None and frame not in user:
+        if _package(frame) == "numpy":
+            yield frame.f_code.co_name
+            yield type(frame.f_locals.get("self")).__name__
+        frame = frame.f_back
+
+
+_TOLD_PLACES: set[tuple[str, int] | None] = set()
+
+
+def warn_of_number() -> None:
+    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
+    user = sys._getframe(callers_level() - 1)
+    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] in _WRITES
+    place = (user.f_code.co_filename, user.f_lineno) if written else None
+    if place not in _TOLD_PLACES:
+        warnings.warn(
+            "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+            f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
+            stacklevel=callers_level(),
+        )
+        _TOLD_PLACES.add(place)
+
+
+def no_mask() -> TypeError:
+    """The error of a masked array where a Tensor is: values and gradients would count what is masked."""
+    return TypeError(
+        "a Tensor has no mask: that of a masked array would be lost.\n"
+        "  What to do: choose by the mask, e.g. np.where(m.mask, 0, t - m.data), or take what counts, "
+        "(t - m.data)[~m.mask]."
+    )
+
+
+def _outside() -> Iterator[FrameType]:
+    """The frames outside of this package and NumPy, innermost first."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if _package(frame) not in ("pullback", "numpy"):
+            yield frame
+        frame = frame.f_back
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _of_scipy(frames: Iterable[FrameType]) -> str:
+    """What to write instead of a function of SciPy, whose frames are given, innermost first."""
+    called = ""
+    for frame in frames:  # the outermost with a public name is the one that the user called
+        owner = frame.f_locals.get("self")
+        if hasattr(type(owner), "tocsr"):
+            return _DO.format("write pullback.scipy.sparse.csr_array(S) for the matrix S: its products take Tensors")
+        for module, name in _names(frame):
+            package = ".".join(part for part in module.split(".")[1:3] if not part.startswith("_"))
+            if hasattr(sys.modules.get(f"scipy.{package}"), name.partition(".")[0]):
+                called = f"{package}.{name}"
+    if not called:
+        return _DO.format("call a function of pullback.scipy, or make it a pullback.autograd.Function")
+    try:
+        _found("pullback.scipy." + called)
+    except AttributeError as error:
+        return f"  {error}"
+    return _DO.format(f"call pullback.scipy.{called}")
+
+
+def _names(frame: FrameType) -> Iterator[tuple[str, str]]:
+    """The modules and names that a frame of SciPy may stand for: a function, a class or a distribution."""
+    name, given, home = frame.f_code.co_name, frame.f_locals, frame.f_globals["__name__"]
+    if "self" in given:
+        kind = type(given["self"]).__name__.removesuffix("_gen")
+        yield home, kind if name == "__init__" else f"{getattr(given['self'], 'name', kind)}.{name}"
+    elif name.endswith("wrapper"):
+        for inside in given.values():
+            if str(getattr(inside, "__module__", "")).startswith("scipy."):
+                yield inside.__module__, getattr(inside, "__name__", "")
+    else:
+        yield home, name
+
+
+def _found(name: str) -> Any:
+    """The module or the object of this name; AttributeError, with a reason, if there is none."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        package, _, own = name.rpartition(".")
+        return getattr(_found(package), own)
