@@ -180,7 +180,8 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
             return RuntimeError(f"{which}\n  The arguments of {name}() were: {found}.")
         if "not supported for the input types" in str(error):
             return NotImplementedError(f'"{name}" not implemented for these dtypes: {found}.')
-        return TypeError(f"{where}{error}\n  The arguments were: {found}.")
+        text = f"{where}{error}" if not _OF_ARGUMENTS.match(str(error)) else _OF_ARGUMENTS.sub(f"{name}() ", str(error))
+        return TypeError(f"{text}\n  The arguments were: {found}.")
     if isinstance(error, np.linalg.LinAlgError):
         return LinAlgError(f"{where}{error}\n  The arguments were: {found}.")
     text = str(error)
@@ -243,6 +244,7 @@ _KEPT = (
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
 _NAMED = re.compile(r"[\w.<>]+\(\): ")
+_OTHERS = re.compile(r"[\w.<>]+\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional)")
 _OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
 
 
@@ -270,7 +272,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
     if kind in _KEPT or (keep and isinstance(error, (KeyError, AttributeError)) and _stated(error, given)):
         text = str(*error.args[:1])  # a KeyError puts it in quotes
         whole = "\n".join([text, *getattr(error, "__notes__", ())])
-        named = re.search(rf"\b_*{re.escape(short)}_*\b", whole)
+        named = re.search(rf"\b_*{re.escape(short)}_*\b", whole) and not text.startswith("_")
         if not named and text and not name.rpartition(".")[2].startswith("_"):  # what no user calls has no name
             if keep and _stated(error):
                 error.add_note(f"  In {name}().")
@@ -278,11 +280,26 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
                 error.args = (_OF_ARGUMENTS.sub(f"{name}() ", text, count=1),)
             else:
                 error.args = (f"{name}(): {_PREFIX.sub('', text, count=1) if _PREFIX.match(text) else text}",)
+        if kind is TypeError and error.args:
+            error.args = (error.args[0] + _of_numpys(short, text),)
         if text:
             return
     other = _of_another_type(name, error, text, ", ".join(describe(a) for a in given))
     if other is not error:
         raise other from None
+
+
+def _of_numpys(name: str, text: str) -> str:
+    """What to write, where a function was given the arguments of NumPy's function of its name and has others."""
+    found, function = _OTHERS.match(text), getattr(np, name, None)
+    if found is None or not isinstance(function, type(np.var)):
+        return ""
+    given, known = found.group(1), inspect.signature(function).parameters
+    more = [p for p in known.values() if p.default is p.empty][1:]
+    if given in ("out", "where", "initial") or (given or "") not in {"", *known} or (more and not given):
+        return ""
+    call = f"numpy.{name}(t, {'..., ' if more else ''}{given}=...)" if given else f"numpy.{name}(t)"
+    return f"\n  What to do: write {call} for NumPy's function; what is called {name} here is PyTorch's."
 
 
 def named(error: Exception) -> bool:

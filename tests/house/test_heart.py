@@ -111,7 +111,8 @@ def test_the_heart_alone_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> 
     w = z * z
     z += 1
     with pytest.raises(
-        RuntimeError, match=r"inplace operation: a .* version 0 instead\.\n  What to do: give a copy to the op"
+        RuntimeError,
+        match=r"inplace operation: a .* version 0 instead\.\n  What to do: write .*; or give a copy to the op",
     ):
         w.sum().backward()
 

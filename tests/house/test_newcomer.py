@@ -50,7 +50,7 @@ def test_numpy_writes_a_tensor_into_an_array_where_no_gradient_is_lost() -> None
 
 def test_numpy_refuses_to_write_where_a_gradient_is_lost() -> None:
     total, tensor = np.zeros(2), torch.zeros(2)
-    with pytest.raises(TypeError, match=r"a \+= t becomes a = a \+ t"):
+    with pytest.raises(TypeError, match=r"write a = a \+ t for a \+= t"):
         total += torch.ones(2, requires_grad=True)
     with pytest.raises(TypeError, match="cannot be written into out="):
         np.add(total, 1.0, out=tensor)

@@ -31,7 +31,7 @@ NUMPY = [
         "pullback.zeros",
         "out = pullback.zeros(3, dtype=pullback.float64); out[1:] = t[1:] * 2; out",
     ),
-    Case("out = np.zeros(3); out += t; out", r"a \+= t becomes a = a \+ t", "out = np.zeros(3); out = out + t; out"),
+    Case("out = np.zeros(3); out += t; out", r"write a = a \+ t for a \+= t", "out = np.zeros(3); out = out + t; out"),
 ]
 
 SCIPY = [

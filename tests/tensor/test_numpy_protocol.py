@@ -588,3 +588,36 @@ def test_what_is_made_like_a_tensor_may_have_another_shape(shape: Any) -> None:
 def test_an_argument_that_a_rule_does_not_take_is_named_with_the_function(call: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words):
         call(pullback.ones(3))
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool", "float32", "float64", "complex128"])
+def test_a_product_with_an_array_has_the_dtype_of_numpys(dtype: str) -> None:
+    array = np.array([[1, 0], [1, 1]], dtype)
+    for data in (np.array([1.0, 2.0]), np.array([1.0, 2.0], np.float32)):
+        t = pullback.tensor(data, requires_grad=True)
+        for product, expected in (
+            (t @ array, data @ array),
+            (array @ t, array @ data),
+            (t.matmul(array), data @ array),
+        ):
+            assert product.dtype.numpy == expected.dtype
+            np.testing.assert_array_equal(product.detach().numpy(), expected)
+        (abs(t @ array) ** 2).sum().backward()
+        np.testing.assert_allclose(t.grad.numpy(), 2 * np.abs(array) @ (data @ array).real)
+    with pytest.raises(RuntimeError, match="operands of the same dtype"):  # of two Tensors, as in PyTorch
+        pullback.ones(2) @ pullback.ones(2, dtype=pullback.int64)
+
+
+def test_an_argument_that_a_rule_lacks_is_named_with_numpys_function() -> None:
+    t = pullback.ones(3, requires_grad=True) * 1
+    for call, name in (
+        (lambda: np.clip(t, 0, 1, out=t), "clip"),
+        (lambda: np.mean(t, where=[True, False, True]), "mean"),
+        (lambda: np.median(t, out=np.zeros(())), "median"),
+        (lambda: np.einsum("i->", t, optimise=True), "einsum"),
+    ):
+        with pytest.raises(
+            TypeError, match=rf"^numpy\.{name}\(\) of a Tensor got an unexpected keyword(.|\n)*leave that out"
+        ):
+            call()
+    assert t.tolist() == [1.0, 1.0, 1.0]

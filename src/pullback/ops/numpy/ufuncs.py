@@ -14,9 +14,11 @@ import numpy as np
 from ... import errors
 from ...tensor.arrays import as_array, broadcasts_to
 from ...tensor.tensor import NUMPY, Tensor, is_tracked, wrap
+from ..make.conversion import to
 from ..reduce.extremes import amax, amin
 from ..reduce.scans import cummax, cummin, cumprod, cumsum, logcumsumexp
 from ..reduce.sums import all, any, logsumexp, sum
+from ..shape.reshape import broadcast_to
 
 
 def _over(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -61,17 +63,17 @@ def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
 def _add_at(ufunc: np.ufunc, a: Tensor, indices: Any, b: Any) -> None:
     parts = indices if isinstance(indices, tuple) else (indices,)
     index = tuple([part.detach().numpy() if isinstance(part, Tensor) else part for part in parts])
-    places = np.asarray(np.arange(a.size().numel()).reshape(a.shape)[index])
-    source = b if isinstance(b, Tensor) else np.asarray(b)
-    kind, shape = getattr(source, "_data", source).dtype, tuple(source.shape)
+    places = as_array(np.arange(a.numel()).reshape(a.shape)[index])
+    source = b if isinstance(b, Tensor) else wrap(as_array(b))
+    kind, shape = source._data.dtype, tuple(source.shape)
     casts = np.can_cast(kind, a._data.dtype, "same_kind")
     if not (casts and broadcasts_to(shape, places.shape)):
         fits = f"values for {a.dtype} that broadcast to the shape of the index, {list(places.shape)}"
         raise (ValueError if casts else TypeError)(
             errors.message(f"numpy.{ufunc.__name__}.at()", expected=fits, found=errors.describe(b))
         )
-    source = np.broadcast_to(source if isinstance(source, Tensor) else wrap(source), places.shape).to(a.dtype)
-    a.put_(wrap(places), -source if ufunc is np.subtract else source, accumulate=True)
+    values = broadcast_to(to(source, a.dtype), places.shape)
+    a.put_(wrap(places), -values if ufunc is np.subtract else values, accumulate=True)
 
 
 def any_recorded(values: list[Any]) -> bool:
