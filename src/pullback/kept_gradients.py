@@ -58,6 +58,8 @@ def keeping_gradient(number: bool = False) -> str:
     home = _package(frames[0]) if frames else ""
     if home == "scipy":
         return _of_scipy(takewhile(lambda frame: _package(frame) == home, frames))
+    if home == "jax":
+        return _DO.format("make the function of jax that is to keep it a node, pullback.bridge.jax.function(f)")
     if home in _TABLES:
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
