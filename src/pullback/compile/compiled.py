@@ -314,7 +314,7 @@ class Compiled:
                 why = "is also read from a class or a module" if twice else why
                 raise TraceError(
                     f"compile: {name} (shape {list(inputs[i].shape)}) is written to in place, but {why}\n{line}"
-                    "  What to do: use the operation without the underscore and return its result, and write that to "
+                    "  What to do: compute a new tensor, as p + x for p += x, return it, and write that to "
                     f"{name} outside: with pullback.no_grad(): {name if name.isidentifier() else 'p'}.copy_(result)."
                 )
 
@@ -502,7 +502,7 @@ def _not_traced(error: BaseException | None) -> TraceError:
     if "requires grad is being used in an in-place operation" in str(error):  # in a trace, all arguments are leaves
         return TraceError(
             f"compile: an argument that requires grad is written to in place\n{place}"
-            "  What to do: write to a clone() of it, or use the operation without the underscore; or let such a "
+            "  What to do: write to a clone() of it, or compute a new tensor, as y + x for y += x; or let such a "
             "function run as it is written, with fallback=True."
         )
     told = "  What to do: " in str(error)  # by the error itself

@@ -310,7 +310,7 @@ def _next(f: Callable[..., Any], more: tuple[Any, ...], carry: Any, where: str, 
     if [t._version for t in watched] != versions:
         raise RuntimeError(
             f"{where} wrote to an argument in place: earlier results may share its memory.\n"
-            "  What to do: use the operation without the underscore, or write to a clone()."
+            "  What to do: compute a new tensor, as y + x for y += x, or write to a clone()."
         )
     before = list(leaves(carry))
     found = [

@@ -70,7 +70,7 @@ class Batched(LevelPayload):
             raise RuntimeError(
                 "vmap: inplace arithmetic is not possible because a tensor that does not vary in vmap() would have to "
                 "hold values that do.\n"
-                "  What to do: use the operation without the underscore, or write to a tensor made inside, e.g. with "
+                "  What to do: compute a new tensor, as y + x for y += x, or write to a tensor made inside, e.g. with "
                 "pullback.zeros_like(x)."
             )
         value = new.value if new.has_axis == self.has_axis else new.value[None]

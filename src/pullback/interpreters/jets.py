@@ -369,7 +369,7 @@ class Taylor(Forward):
         if any(view.op is None for *_, view in seen):
             raise RuntimeError(
                 "jet: a tensor is written to in place while it has a view that no operation made.\n"
-                "  What to do: use the operation without the underscore."
+                "  What to do: compute a new tensor, as y + x for y += x."
             )
         held.primal.copy_(new.primal)
         order = min(whole.order, new.order) if way else new.order

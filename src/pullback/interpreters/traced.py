@@ -373,7 +373,7 @@ class Trace(Level):
             raise refused(
                 f"a tensor that the function made (shape {list(t._data.shape)}) is written to, and its memory is also "
                 "that of a detached tensor, of bytes seen as another dtype, or of a NumPy array",
-                "write to it before detach(), .data or numpy() is called, or use the operation without the underscore",
+                "write to it before detach(), .data or numpy() is called, or compute a new tensor, as y + x for y += x",
             )
         for number in met:  # what was read before the write is a constant
             self._is_current(number)
@@ -419,7 +419,7 @@ class Trace(Level):
         if any(view.step is None for view in views):
             raise refused(
                 "a tensor is written to whose bytes are also seen as another dtype",
-                "use the operation without the underscore",
+                "compute a new tensor, as y + x for y += x",
             )
         # along a whole axis, as after expand(), nothing but one value for all is written: eager mode refuses the rest
         if held is not root and overlaps(held.example) and not overlaps(held.example, along_axes=True):

@@ -113,7 +113,7 @@ class Level:
         raise RuntimeError(
             f"{self.title}: inplace arithmetic is not possible on a tensor from outside, which would "
             "carry values that belong to the transform out of it.\n"
-            "  What to do: use the operation without the underscore, or write to a tensor made inside, e.g. with "
+            "  What to do: compute a new tensor, as y + x for y += x, or write to a tensor made inside, e.g. with "
             "pullback.zeros_like(x)."
         )
 

@@ -426,7 +426,7 @@ def _refuse_written(level: Trace, alive: dict[int, Tensor]) -> None:
         raise LateError(
             f"a tensor (shape {list(t._data.shape)}) was written to in place after it had been used, and something "
             "else holds it",
-            "use the operation without the underscore, or write to it before it is used.",
+            "compute a new tensor, as y + x for y += x, or write to it before it is used.",
         )
 
 
@@ -458,5 +458,5 @@ def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) 
         if isinstance(t, Lifted) and t._edge is not None:
             raise LateError(
                 "an argument was made part of the graph by a write in place",
-                "use the operation without the underscore, and return its result.",
+                "compute a new tensor, as y + x for y += x, and return its result.",
             )
