@@ -89,3 +89,14 @@ def test_an_environment_that_was_there_stays(tmp_path: Path) -> None:
     assert "could not be installed" in done.stderr
     assert kept.exists()
     assert not (tmp_path / ".venv" / "installed-test.toml").exists()
+
+
+@pytest.mark.parametrize(("words", "time"), [(["test"], "two minutes"), (["test", "--all"], "twenty minutes")])
+def test_it_says_beforehand_how_long_the_tests_take(words: list[str], time: str, tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    program(tmp_path / ".venv" / "bin" / "python", f'echo "python $*" >> {said}')
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / ".venv" / "installed-test.toml")
+    done = run(tmp_path, *words)
+    assert done.returncode == 0
+    assert time in done.stderr
+    assert said.read_text().startswith("python -m pytest ")
