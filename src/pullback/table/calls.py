@@ -25,10 +25,10 @@ from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .door import operand
 from .levels import highest, inner, interpreted, mapped
-from .narrow import in_float32
+from .narrow import float_beside, in_dtype, in_float32, in_floats
 from .nodes import OpNode, Plan, by_kernel, with_kernels
 from .op import Op
-from .operands import cast, common_dtype
+from .operands import cast, common_dtype, fits_half
 from .results import out_of, write_out
 
 _ndarray = np.ndarray
@@ -259,6 +259,8 @@ def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
             if type(a) is not Lifted and isinstance(a, (_ndarray, np.generic)):
                 args = tuple([_operand(level, a, args) for a in args])
                 break
+    beside = float_beside(op, args)
+    args = args if beside is None or not level.differentiates else in_floats(op, args, beside)
     enabled = thread.modes.grad_enabled
     if enabled and level.shares_graph:
         args = mapped(level.adopt, args)
@@ -282,7 +284,7 @@ def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
         if mask and any(part.dtype.kind in "fcV" for part in result):
             return record_tuple(op, mask, full, result)
         return _like_tuple(result, [wrap(part) for part in result])
-    out = record(op, mask, full, result) if mask and result.dtype.kind in "fcV" else wrap(result)
+    out = in_dtype(record(op, mask, full, result), beside) if mask and result.dtype.kind in "fcV" else wrap(result)
     if op.view and inner(full[0], level) and shares(out._data, full[0]._data):
         as_view(out, op, full, known=True)
     return out
@@ -324,11 +326,6 @@ def _beside_payloads(given: Any, operands: Any) -> list[Any]:
     device = any(map(is_foreign, operands))
     pairs = zip(given, operands, strict=True)
     return [o[()] if type(o) is _ndarray and not o.ndim and (device or type(p) in _NUMBERS) else o for p, o in pairs]
-
-
-def fits_half(op: Op, number: Any) -> bool:
-    """Whether a number beside tensors of half precision is one of half precision, or rounded to it."""
-    return bool(op.about.rounds or not op.differentiable or float(np.float16(number)) == number)
 
 
 def general(op: Op, args: tuple[Any, ...]) -> Any:
@@ -384,7 +381,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             r = in_order(r)
         mask &= op.differentiable
         if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-            return with_kernels(record(op, mask, args, r)) if large else record(op, mask, args, r)
+            out = with_kernels(record(op, mask, args, r)) if large else record(op, mask, args, r)
+            return out if alike else in_dtype(out, float_beside(op, args))
         return wrap(r)
     except Exception as error:
         errors.rename(op.name, error, args)

@@ -1,4 +1,5 @@
-"""bfloat16: every operation on it is done in float32 and its result is rounded, as in torch's kernels.
+"""bfloat16: every operation on it is done in float32 and its result is rounded, as in torch's kernels; and integers
+beside floating point numbers, which rules get in the dtype of the call.
 
 Neither NumPy's functions nor the rules see bfloat16 numbers: tensors are converted before, and a graph records the
 conversion. Views and conversions themselves work on bfloat16 memory directly.
@@ -6,6 +7,7 @@ conversion. Views and conversions themselves work on bfloat16 memory directly.
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -13,12 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import errors
-from ..tensor.dtypes import bfloat16, dtype, float32
+from ..tensor.dtypes import bfloat16, dtype, float32, result_type
 from ..tensor.memory import INFERENCE
 from ..tensor.tensor import Tensor
 from .levels import mapped
-from .nodes import under_title
-from .op import Op
+from .nodes import Plan, under_title
+from .op import Op, needs
 
 _BY_THE_FIRST = ("as the first", "with the first")
 
@@ -105,3 +107,60 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
     if any(t._data.dtype.kind in ("f", "c") and (t._data.ndim or not rank) for t in tensors):
         return found
     return mapped(functools.partial(_narrowed, op), found)
+
+
+# Integers beside floating point numbers -------------------------------------------------------------------------------
+
+
+def float_beside(op: Op, args: tuple[Any, ...]) -> Any:
+    """The dtype of an elementwise call on tensors of integers and of floating point numbers; None for any other."""
+    if not op.elementwise or len(op.promoted) < 2:
+        return None
+    given = [a._data for i in op.promoted if i < len(args) and isinstance(a := args[i], Tensor)]
+    kinds = {p.dtype.kind for p in given}
+    return None if kinds.isdisjoint("iu") or kinds.isdisjoint("fc") else result_type(given)
+
+
+def in_floats(op: Op, args: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
+    """The arguments of a call with its operands of integers in `dtype`."""
+    return tuple([_in_float(a, dtype) if i in op.promoted and hasattr(a, "dtype") else a for i, a in enumerate(args)])
+
+
+def _in_float(value: Any, dtype: Any) -> Any:
+    if getattr(value, "_data", value).dtype.kind not in "iu":
+        return value
+    return Conversion.to(value, dtype) if isinstance(value, Tensor) else value.astype(dtype)
+
+
+def in_dtype(out: Tensor, dtype: Any) -> Tensor:
+    """A recorded result whose rules get integers in `dtype`, if there is one, as the call itself did.
+
+    Beside half precision, rules on arrays would find digits and a range that the call did not have, and rules on
+    Tensors would not; and the square of a large integer would wrap around. The integers are saved as they are.
+    """
+    if dtype is not None:
+        assert out._edge is not None
+        node: Any = out._edge[0]
+        node.plan = _converting(node.plan, node.op, dtype)
+    return out
+
+
+@functools.cache
+def _converting(plan: Plan, op: Op, dtype: Any) -> Plan:
+    made = copy.copy(plan)
+    rules = {rule: _converted(rule, op, dtype) for rule, _ in plan.calls}
+    calls = made.calls = tuple([(rules[rule], pick) for rule, pick in plan.calls])
+    made.only, made.direct = (rule and rules[rule] for rule in (plan.only, plan.direct))
+    made.gradients = lambda g, saved: tuple([rule(g, *pick(saved)) for rule, pick in calls])
+    return made
+
+
+def _converted(rule: Callable[..., Any], op: Op, dtype: Any) -> Callable[..., Any]:
+    promoted = {op.params[i] for i in op.promoted}
+    operands = [name in promoted for name in needs(rule)]
+
+    def run(g: Any, *saved: Any) -> Any:
+        pairs = zip(saved, operands, strict=True)
+        return rule(g, *[_in_float(v, dtype) if one and hasattr(v, "dtype") else v for v, one in pairs])
+
+    return run

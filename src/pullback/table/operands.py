@@ -200,6 +200,11 @@ def floating(input: Any) -> Any:
     return input if input.dtype.kind in "fcV" else converted(input, dtypes.default())
 
 
+def fits_half(op: Any, number: Any) -> bool:
+    """Whether a number beside tensors of half precision is one of half precision, or rounded to it."""
+    return bool(op.about.rounds or not op.differentiable or float(np.float16(number)) == number)
+
+
 def in_single(number: Any, beside: Any) -> Any:
     """A number that is used beside `beside`: where that is of half precision, it keeps its digits and its range."""
     half = is_number(number) and data_of(beside).dtype.char == "e"

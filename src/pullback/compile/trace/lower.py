@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.traced import Entry, Ref, Trace
-from ...table.calls import fits_half
+from ...table.operands import fits_half
 from ...tensor import dtypes
 from ...tensor.modes import thread, within
 from ...tensor.tensor import wrap
