@@ -601,3 +601,57 @@ def test_huber_loss_of_two_dtypes_has_gradients() -> None:
     assert (x.grad.dtype, y.grad.dtype) == (pullback.float16, pullback.float64)
     np.testing.assert_allclose(x.grad.numpy(), [0.25, -0.05], rtol=2e-3)
     np.testing.assert_allclose(y.grad.numpy(), [-0.25, 0.05], rtol=2e-3)
+
+
+FLOATS = ("float16", "float32", "float64", "bfloat16")
+# losses of tensors of several dtypes: the dtype of the result is that of the tensor with this number
+MIXED: dict[str, tuple[int, list[list[Any]], dict[str, list[Any]]]] = {
+    "binary_cross_entropy": (0, [[[0.2, 0.7]], [[0.1, 0.9]]], {"weight": [0.3, 2.0]}),
+    "binary_cross_entropy_with_logits": (1, [[[0.2, -0.7]], [[0.1, 0.9]]], {"weight": [0.3, 2], "pos_weight": [3, 1]}),
+    "soft_margin_loss": (0, [[[0.2, -0.7]], [[1.0, -1.0]]], {}),
+    "hinge_embedding_loss": (0, [[[0.2, -0.7]], [[1.0, -1.0]]], {}),
+    "cosine_embedding_loss": (0, [[[0.2, -0.7], [1, 2]], [[0.5, 0.25], [2, 1]], [1.0, -1.0]], {}),
+}
+
+
+def _mixed(lib: Any, name: str, kinds: tuple[str, ...], reduction: str) -> tuple[Any, Any]:
+    _, values, named = MIXED[name]
+    made = [lib.tensor(v, dtype=getattr(lib, k)) for v, k in zip([*values, *named.values()], kinds, strict=True)]
+    made[0].requires_grad_()
+    more = dict(zip(named, made[len(values) :], strict=True))
+    out = getattr(lib.nn.functional, name)(*made[: len(values)], reduction=reduction, **more)
+    return out, lib.autograd.grad(out.sum(), made[0])[0]
+
+
+def _mixtures() -> list[Any]:
+    found = []
+    for name, (_, values, named) in MIXED.items():
+        for kinds in itertools.product(FLOATS, repeat=len(values) + len(named)):
+            alike = 2 if name in ("binary_cross_entropy", "cosine_embedding_loss") else 1  # which torch asks for
+            if len({*kinds[:alike]}) == 1 and (len(kinds) < 4 or len({*kinds}) < 3):
+                found.append((name, kinds))
+    return found
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize(("name", "kinds"), _mixtures())
+def test_a_loss_of_several_dtypes_has_the_one_that_it_is_said_to_have(
+    name: str, kinds: tuple[str, ...], reduction: str
+) -> None:
+    pytest.importorskip("ml_dtypes")
+    out, g = _mixed(pullback, name, kinds, reduction)
+    assert out.dtype is getattr(pullback, kinds[MIXED[name][0]])
+    assert g.dtype is getattr(pullback, kinds[0])
+    exact, slope = _mixed(pullback, name, ("float64",) * len(kinds), reduction)
+    tolerance = 0.04 if "bfloat16" in kinds else 4e-3 if "float16" in kinds else 1e-6
+    np.testing.assert_allclose(out.double().detach().numpy(), exact.detach().numpy(), tolerance, tolerance)
+    np.testing.assert_allclose(g.double().numpy(), slope.numpy(), tolerance, tolerance)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(("name", "kinds"), _mixtures())
+def test_a_loss_of_several_dtypes_has_torchs(name: str, kinds: tuple[str, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("ml_dtypes")
+    found = [[str(t.dtype).partition(".")[2] for t in _mixed(lib, name, kinds, "mean")] for lib in (torch, pullback)]
+    assert found[0] == found[1]

@@ -1,4 +1,4 @@
-"""Integers beside floating point numbers: derivatives see them in the dtype of the call, in every mode.
+"""Integers (and bfloat16) beside floating point numbers: derivatives see them in the dtype of the call, in every mode.
 
 One above 65,504 is infinite beside half precision, for a rule as for the call; the square of a large one beside single
 precision does not wrap around.
@@ -94,3 +94,20 @@ def test_beside_half_precision_a_large_integer_is_infinite_for_the_rule_too() ->
     saved = (x / n).grad_fn._saved_other  # it is kept as it is, and takes no more memory
     assert saved.dtype is pullback.int64
     assert saved.tolist() == [70000, 100000]
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", ["pow", "xlogy", "special.xlog1py", "logaddexp", "div"])
+def test_beside_single_precision_rules_have_its_digits_of_bfloat16(name: str, create_graph: bool) -> None:
+    pytest.importorskip("ml_dtypes")
+    op = TABLE[name]
+    narrow = pullback.tensor([0.3, 1.7, 2.9], dtype=pullback.bfloat16)
+    y = pullback.tensor([1.234567, 0.7654321, 3.1234], requires_grad=True)
+    for turned in (False, True):
+        found = []
+        for x in (narrow.clone().requires_grad_(), narrow.float().requires_grad_()):
+            out = op.call(y, x) if turned else op.call(x, y)
+            found.append(pullback.autograd.grad(out.sum(), [x, y], create_graph=create_graph))
+        assert [g.dtype for g in found[0]] == [pullback.bfloat16, pullback.float32]
+        np.testing.assert_array_equal(_plain(found[0][1]), _plain(found[1][1]))
+        np.testing.assert_array_equal(_plain(found[0][0].float()), _plain(found[1][0].bfloat16().float()))

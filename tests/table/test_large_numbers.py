@@ -45,6 +45,9 @@ F.elu(x, 1e39) | F.elu(h, alpha=1e39) | F.celu(x, 1e39) | F.softplus(x, 1e39) | 
 F.cosine_similarity(m, m, eps=1e39) | F.normalize(m, eps=1e39) | F.hinge_embedding_loss(x, x, 1e39)
 F.hinge_embedding_loss(h, h, 1e5) | F.gaussian_nll_loss(x, x, x, eps=1e39) | F.multi_margin_loss(m, n, margin=1e39)
 L.arange(0, 1e39, 1e38, dtype=L.int32) | L.addmm(1e39, m, m, m)
+F.lp_pool1d(h[None], 1e5, 2) | F.lp_pool1d(b[None], 1e39, 2) | F.lp_pool2d(m.half()[None], -1e5, 2)
+F.lp_pool3d(m.bfloat16()[None, None], 1e39, 1) | F.local_response_norm(h[None, None], 1, beta=1e5)
+F.local_response_norm(b[None, None], 1, beta=-1e39)
 """)
 HELD = cases("""
 L.where(h > 0, h, -1e9) | L.where(x > 0, x, 3e38) | x.clamp(max=float("inf")) | h.clamp(-65504, 65504)

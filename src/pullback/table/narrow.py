@@ -113,12 +113,12 @@ def in_float32(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], *, public:
 
 
 def float_beside(op: Op, args: tuple[Any, ...]) -> Any:
-    """The dtype of an elementwise call on tensors of integers and of floating point numbers; None for any other."""
+    """The dtype of an elementwise call on tensors of integers or bfloat16 and of others; None for any other call."""
     if not op.elementwise or len(op.promoted) < 2:
         return None
     given = [a._data for i in op.promoted if i < len(args) and isinstance(a := args[i], Tensor)]
     kinds = {p.dtype.kind for p in given}
-    return None if kinds.isdisjoint("iu") or kinds.isdisjoint("fc") else result_type(given)
+    return None if kinds.isdisjoint("iuV") or kinds.isdisjoint("fc") else result_type(given)
 
 
 def in_floats(op: Op, args: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
@@ -127,16 +127,18 @@ def in_floats(op: Op, args: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
 
 
 def _in_float(value: Any, dtype: Any) -> Any:
-    if getattr(value, "_data", value).dtype.kind not in "iu":
+    data = value._data if isinstance(value, Tensor) else value
+    if data.dtype.kind not in "iuV":
         return value
     return Conversion.to(value, dtype) if isinstance(value, Tensor) else value.astype(dtype)
 
 
 def in_dtype(out: Tensor, dtype: Any) -> Tensor:
-    """A recorded result whose rules get integers in `dtype`, if there is one, as the call itself did.
+    """A recorded result whose rules get integers and bfloat16 in `dtype`, if there is one, as the call itself did.
 
-    Beside half precision, rules on arrays would find digits and a range that the call did not have, and rules on
-    Tensors would not; and the square of a large integer would wrap around. The integers are saved as they are.
+    Beside half precision, rules on arrays would find digits and a range of integers that the call did not have, and
+    rules on Tensors would not; the square of a large integer would wrap around; and NumPy knows no logarithm of
+    bfloat16 that has the digits of single precision. The operands are saved as they are.
     """
     if dtype is not None:
         assert out._edge is not None

@@ -349,7 +349,11 @@ def group_norm(
 
 
 @composite(
-    home="nn.functional", samples=lambda: _response_samples(), refused=lambda: _response_refused(), differs=_EMPTY
+    bounds="beta",
+    home="nn.functional",
+    samples=lambda: _response_samples(),
+    refused=lambda: _response_refused(),
+    differs=_EMPTY,
 )
 def local_response_norm(input: Tensor, size: int, alpha: Any = 1e-4, beta: Any = 0.75, k: Any = 1.0) -> Tensor:
     """``x / (k + alpha * mean of x ** 2 over size channels around) ** beta`` of ``(N, C, ...)``; zeros at the ends.

@@ -169,7 +169,7 @@ def adaptive_avg_pool3d() -> None:
     """
 
 
-@family(samples=lambda space: _norm_samples(space), refused=lambda space: _norm_refused(space))
+@family(bounds="norm_type", samples=lambda space: _norm_samples(space), refused=lambda space: _norm_refused(space))
 def _norm(
     space: int, input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
 ) -> Tensor:

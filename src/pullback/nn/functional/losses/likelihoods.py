@@ -14,6 +14,7 @@ from ....ops.elementwise.analysis import sigmoid
 from ....ops.elementwise.limits import where
 from ....ops.elementwise.powers import square
 from ....ops.elementwise.value_checks import check_values
+from ....ops.make.conversion import to
 from ....ops.make.of_size import full_like
 from ....table.calls import on
 from ....table.entry import composite, pointwise
@@ -181,6 +182,7 @@ def same_size(name: str, input: Tensor, target: Tensor) -> None:
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     samples=lambda: [
         *(S(_PROBABILITIES, _CLASSES, reduction=r) for r in REDUCTIONS),
         *(S(_PROBABILITIES, _CLASSES, w, reduction=r) for r in REDUCTIONS for w in (_COUNTS, A(2, 1))),
@@ -216,7 +218,8 @@ def binary_cross_entropy(
 ) -> Tensor:
     """``-(target * log(input) + (1 - target) * log(1 - input))``, of probabilities; no logarithm is below -100.
 
-    weight: a factor for each element, which broadcasts. From logits, `binary_cross_entropy_with_logits` is more exact.
+    weight: a factor for each element, which broadcasts. The result has the dtype of `input`. From logits,
+    `binary_cross_entropy_with_logits` is more exact.
     """
     reduction = chosen_reduction("binary_cross_entropy", reduction, size_average, reduce)
     same_size("binary_cross_entropy", input, target)
@@ -224,7 +227,7 @@ def binary_cross_entropy(
     if target._data.dtype != input._data.dtype:
         raise refuse("binary_cross_entropy", f"a target of {input.dtype}, as the input is", errors.describe(target))
     losses = _bce(input, target)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(losses if weight is None else to(losses * weight, input._data.dtype), reduction)
 
 
 def _logits_rule(g: Any, input: Any, target: Any, pos_weight: Any) -> Any:
@@ -258,6 +261,7 @@ def _bce_with_logits(input: Any, target: Any, pos_weight: Any = None) -> Any:
 
 @composite(
     home="nn.functional",
+    narrow="itself",
     samples=lambda: [
         *both(right="small"),
         *(
@@ -289,6 +293,7 @@ def binary_cross_entropy_with_logits(
     """`binary_cross_entropy` of ``sigmoid(input)``, for logits of any size.
 
     weight: a factor for each element, which broadcasts. pos_weight: a factor of the term for ``target == 1``.
+    The result has the dtype of `target`.
 
     >>> import pullback
     >>> pullback.nn.functional.binary_cross_entropy_with_logits(pullback.tensor([0.0]), pullback.tensor([1.0]))
@@ -297,9 +302,9 @@ def binary_cross_entropy_with_logits(
     name = "binary_cross_entropy_with_logits"
     reduction = chosen_reduction(name, reduction, size_average, reduce)
     same_size(name, input, target)
-    floating(name, input, target)
+    floating(name, input, target, also="V")
     losses = _bce_with_logits(input, target, pos_weight)
-    return reduced(losses if weight is None else losses * weight, reduction)
+    return reduced(to(losses if weight is None else losses * weight, target._data.dtype), reduction)
 
 
 @pointwise(home="nn.functional", input=lambda g, input: np.multiply(g, np.add(np.log(input), 1)))
@@ -357,6 +362,7 @@ def kl_div(
 
 @composite(
     home="nn.functional",
+    narrow="as the first",
     samples=lambda: both(right="real"),
     kinks=lambda: [
         S(V([1.0, -30.0, 30.0]), V([1.0, 1.0, -1.0])),
@@ -371,7 +377,9 @@ def kl_div(
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: str = "mean"
 ) -> Tensor:
-    """``log(1 + exp(-target * input))``, for targets 1 and -1."""
+    """``log(1 + exp(-target * input))``, for targets 1 and -1, in the dtype of `input`."""
     reduction = chosen_reduction("soft_margin_loss", reduction, size_average, reduce)
     tensors("soft_margin_loss", input=input, target=target)
-    return reduced(-logsigmoid(target * input), reduction)
+    losses = -logsigmoid(target * input)
+    kind = input._data.dtype
+    return reduced(to(losses, kind) if kind.kind == "f" else losses, reduction)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....ops.elementwise.limits import minimum, where
 from ....ops.elementwise.powers import square
+from ....ops.make.conversion import to
 from ....ops.reduce import sums
 from ....table.entry import composite
 from ....table.samples import A, Differs, S, V
@@ -26,9 +27,18 @@ def _positive(values: Tensor) -> Tensor:
     return values.clamp(min=0)
 
 
+def _by_sign(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a loss whose target only says which element is which: its dtype is not the result's."""
+    target = given.get("target")
+    if isinstance(target, Tensor):
+        given["target"] = to(np.equal(target, 1), np.int8) - to(np.equal(target, -1), np.int8)
+    return given
+
+
 @composite(
     bounds="margin",
     home="nn.functional",
+    narrow=_by_sign,
     samples=lambda: [
         *(S(A(2, 3), _SIGNS, reduction=r) for r in REDUCTIONS),
         S(A(2, 3), _SIGNS, 2.5),
@@ -95,6 +105,7 @@ def margin_ranking_loss(
 
 @composite(
     home="nn.functional",
+    narrow=_by_sign,
     samples=lambda: [
         *(S(A(2, 3), A(2, 3), V([1, -1], "int64"), reduction=r) for r in REDUCTIONS),
         S(A(4, 3), A(4, 3), V([1, -1, -1, 0], "int64"), -0.5),
