@@ -215,7 +215,7 @@ def silu(input: Tensor, inplace: Any = ...) -> Tensor:
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = ..., reduce: Any = ..., reduction: builtins.str = ..., beta: SupportsFloat = ...) -> Tensor:
     """``|input - target| - beta / 2``, and below `beta` the parabola that meets it: `huber_loss` divided by `beta`."""
 def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = ..., reduce: Any = ..., reduction: builtins.str = ...) -> Tensor:
-    """``log(1 + exp(-target * input))``, for targets 1 and -1."""
+    """``log(1 + exp(-target * input))``, for targets 1 and -1, in the dtype of `input`."""
 def softmax(input: Tensor, dim: SupportsIndex | None = ..., _stacklevel: Any = ..., dtype: Any = ...) -> Tensor:
     """``exp(x) / sum(exp(x))`` along `dim`, for numbers of any size."""
 def softmin(input: Tensor, dim: SupportsIndex | None = ..., _stacklevel: Any = ..., dtype: Any = ...) -> Tensor:
