@@ -22,7 +22,8 @@ WRITTEN = (
     "join the parts with numpy.stack([a, b])"
 )
 _JOINED = (
-    "write numpy.stack([a, b]) for numpy.array([a, b]), and t for numpy.asarray(t): NumPy's functions take Tensors"
+    "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, "
+    "and t for numpy.asarray(t): NumPy's functions take Tensors"
 )
 _OF_NUMBERS = (
     "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"
