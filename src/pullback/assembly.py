@@ -35,6 +35,9 @@ Held.by_graph = staticmethod(
 Fused.kernel = staticmethod(
     lambda *function: importlib.import_module("pullback.compile.eager").Kernel(*function)  # loaded with its C
 )
+Fused.in_place = staticmethod(
+    lambda *rule: importlib.import_module("pullback.compile.in_place").InPlace(*rule)  # and so is this
+)
 Through.op = put_into_base.op
 Over.op = copy_over.op
 ACTIVE.told.append(see_all)

@@ -1029,6 +1029,19 @@ def test_a_retained_gradient_follows_the_dirty_tensor() -> None:
     assert x.grad.item() == 5.0
 
 
+@pytest.mark.parametrize("of_view", [False, True])
+def test_a_dirty_tensor_loses_the_gradient_of_its_old_value(of_view: bool) -> None:
+    x = wanting([1.0])
+    y = (x * 3).view(1) if of_view else x * 3
+    y.retain_grad()
+    grad(y.sum(), x, retain_graph=True)
+    assert y.grad.item() == 1.0
+    Doubling.apply(y)
+    assert (y.grad, y.retains_grad) == (None, True)
+    (y * y).backward()
+    assert (y.grad.item(), x.grad.item()) == (12.0, 72.0)
+
+
 # mark_non_differentiable ----------------------------------------------------------------------------------------------
 
 

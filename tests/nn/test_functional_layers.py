@@ -498,3 +498,15 @@ def test_batch_norm_refuses_what_no_variance_can_be_added_to(training: bool, eps
     with pytest.raises(ValueError, match=r"batch_norm eps must be (positive during training|non-negative), but got"):
         pullback.nn.functional.batch_norm(x, *running, training=training, eps=eps)
     assert [t.tolist() for t in running] == [[0, 0], [1, 1]]
+
+
+def test_forward_mode_of_a_scale_or_a_shift_alone() -> None:
+    x, weight, bias = pullback.randn(4, 3).double(), pullback.randn(3).double(), pullback.randn(3).double()
+    one = pullback.tensor([0.0, 1.0, 0.0]).double()
+    standard = F.layer_norm(x, (3,))
+    along_weight = pullback.func.jvp(lambda w: F.layer_norm(x, (3,), w, bias), (weight,), (one,))[1]
+    assert pullback.allclose(along_weight, standard * one)
+    along_bias = pullback.func.jvp(lambda b: F.layer_norm(x, (3,), weight, b), (bias,), (one,))[1]
+    assert along_bias.tolist() == [[0.0, 1.0, 0.0]] * 4
+    root = pullback.func.jvp(lambda w: F.rms_norm(x, (3,), w), (weight,), (one,))[1]
+    assert pullback.allclose(root, F.rms_norm(x, (3,)) * one)

@@ -120,7 +120,12 @@ REASONS: dict[str, Reason] = {
                 and numbers_agree(d.ours, d.theirs)
             )
             or d.only_torch_refuses(r"expected dtype \w+ for `\w+` but got dtype")
-            or (d.only_torch_refuses("requires the source and destination dtypes match") and refused_right(d))
+            or (
+                d.only_torch_refuses(
+                    "requires the source and destination dtypes match|expected self and source to have same dtypes"
+                )
+                and refused_right(d)
+            )
         )
     ),
     "the rule of `einsum` saves other values than torch's: what has been detached since may be refused": lambda d: (
@@ -151,7 +156,12 @@ REASONS: dict[str, Reason] = {
         and same_here(d, strided_bases(d.program))
     ),
     "within transforms, `as_strided` sees a tensor as if it were contiguous": lambda d: (
-        d.what.startswith(("values of", "gradients of")) and d.transforms and d.inside("as_strided(")
+        d.transforms
+        and d.inside("as_strided(")
+        and (
+            d.what.startswith(("values of", "gradients of"))
+            or d.only_torch_refuses("can access memory outside of `tensor`")
+        )
     ),
     "the gradients of `layer_norm` and `hypot` cancel: in low precision, rounding is all that is left": lambda d: (
         (d.does("layer_norm(") or (d.does("hypot(") and "bfloat16" in d.answers))
@@ -399,7 +409,10 @@ REASONS: dict[str, Reason] = {
     ),
     "a view made under `no_grad` is a constant: torch's claims to require grad, and what follows differs": lambda d: (
         "with lib.no_grad()" in d.text
-        and d.only_torch_refuses("is a view and is being modified inplace")
+        and d.only_torch_refuses(
+            "is a view and is being modified inplace"
+            "|A view was created in inference mode and is being modified inplace in normal mode"
+        )
         and nothing_shown(constant_views(d.program))
     ),
     "a comparison in place with what requires grad is two nodes: a hook on it sees the gradient between": lambda d: (
@@ -445,6 +458,22 @@ REASONS: dict[str, Reason] = {
     ),
     "what a transform makes of no elements has a gradient of none: torch's may require no grad": lambda d: (
         d.transforms and d.only_torch_refuses("Expected gradient function to be set") and constant_in_torch(d)
+    ),
+    "`vjp` refuses a view made under `no_grad` whose base was written to: torch refuses its gradients, later": (
+        lambda d: (
+            "with lib.no_grad()" in d.text
+            and d.does("vjp(")
+            and d.what.startswith("values of")
+            and nothing_shown(constant_views(d.program))
+        )
+    ),
+    "a backward that needs what was freed adds nothing to any gradient: torch's has added to some before it fails": (
+        lambda d: (
+            d.what.startswith("grad of")
+            and d.ours == "None"
+            and d.does(".backward()")
+            and nothing_shown(replaced(d.program, ".backward()", ".backward(retain_graph=True)"))
+        )
     ),
     "third derivatives of `layer_norm` are those of its formula: torch's are wrong": lambda d: (
         d.does("layer_norm(")

@@ -75,6 +75,11 @@ def announce(name: str, text: str) -> None:
         )
 
 
+def calm() -> bool:
+    """Whether NumPy raises no floating point errors: loops in C raise none."""
+    return _CALM.issuperset(np.geterr().values())
+
+
 class Memory(NamedTuple):
     """The shape and dtype of an array of a form.
 
@@ -275,7 +280,7 @@ class Kernel:
                 key.append(a)
             else:
                 return None
-        if not _CALM.issuperset(np.geterr().values()):
+        if not calm():
             return None
         call = self._calls.get(whole := tuple(key), _UNKNOWN)
         if call is _UNKNOWN:

@@ -23,12 +23,16 @@ import numpy as np
 from ..errors import message
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import memory_of
+from ..table.nodes import Fused
 from ..tensor.dtypes import default
 from ..tensor.memory import WRITES, next_write
 from ..tensor.tensor import Tensor, wrap
 from .optimizer import Group, Optimizer, Params, Shapes
 from .options import check_options, number
-from .sweep import Array, Sweep
+from .sweep import WORK, Array, Sweep, are_apart
+
+_LARGE = 2048
+"""Elements of a parameter from which on its step runs as a loop in C, where there is a compiler."""
 
 
 class Elementwise(Optimizer):
@@ -40,6 +44,10 @@ class Elementwise(Optimizer):
 
     _rule: ClassVar[Callable[..., None]]
     """``_rule(param, grad, work, **arrays, **coefficients)``: one step, in place."""
+
+    _moving: ClassVar[tuple[str, ...] | None] = None
+    """The coefficients that may differ from step to step; the rule compares the others alone. None: its large steps
+    are NumPy's, and no loop in C."""
 
     def __init__(self, params: Params, defaults: Group) -> None:
         check_options(type(self).__name__, defaults)
@@ -109,8 +117,11 @@ class Elementwise(Optimizer):
             now = [t._data[()] for t in members[0][end:]]  # NumPy scalars: in the precision they are stored in
             if now:
                 now[0] = float(now[0]) + 1
-            rule = functools.partial(self._on_block, prelude, tuple(arrays), self._coefficients(group, first, *now))
-            self._sweep(rule, [[memory_of(t._data) for t in tensors[:end]] for tensors in members])
+            coefficients = self._coefficients(group, first, *now)
+            held = self._without_large(
+                [[memory_of(t._data) for t in ts[:end]] for ts in members], coefficients, prelude, tuple(arrays)
+            )
+            self._sweep(functools.partial(self._on_block, prelude, tuple(arrays), coefficients), held)
             if now:
                 now[1:] = self._count(group, *now)
                 for tensors in members:
@@ -120,6 +131,37 @@ class Elementwise(Optimizer):
                 for t in tensors[1:]:
                     t._share_version().n += 1
         WRITES.n = next_write()
+
+    def _without_large(
+        self, members: list[list[Array]], coefficients: dict[str, Any], prelude: Prelude, names: tuple[str, ...]
+    ) -> list[list[Array]]:
+        """The members without the large ones, for which the step has run as a loop in C."""
+        large = [i for i, arrays in enumerate(members) if arrays[1].size >= _LARGE]
+        if self._moving is None or not (large and Fused.enabled) or not are_apart(members):
+            return members
+        shrink, decay, maximize = prelude
+        numbers = {name: coefficients[name] for name in self._moving}
+        numbers |= {name: n for name, n in (("_shrink", shrink), ("_decay", decay)) if n is not None}
+        fixed = tuple([(name, value) for name, value in coefficients.items() if name not in numbers])
+        kind: Any = type(self)
+        run = _in_c(kind)
+        done = {i for i in large if run(members[i], numbers, fixed, maximize, names)}
+        return [arrays for i, arrays in enumerate(members) if i not in done]
+
+    @classmethod
+    def _with_numbers(
+        cls,
+        block: Sequence[Array],
+        work: Sequence[Array],
+        numbers: dict[str, Any],
+        fixed: Sequence[tuple[str, Any]],
+        maximize: bool,
+        names: tuple[str, ...],
+    ) -> None:
+        """`_on_block` for what makes a loop of it."""
+        coefficients = {**dict(fixed), **numbers}
+        prelude = coefficients.pop("_shrink", None), coefficients.pop("_decay", None), maximize
+        cls._on_block(prelude, names, coefficients, block, work)
 
     def _begin(self, p: Tensor, group: Group) -> None:
         """Add the missing entries to the state of a parameter."""
@@ -144,9 +186,10 @@ class Elementwise(Optimizer):
         counts, arrays = self._layout(group)
         return {**dict.fromkeys(counts, ()), **dict.fromkeys(arrays, param._data.shape)}
 
+    @classmethod
     def _on_block(
-        self,
-        prelude: tuple[float, float, bool],
+        cls,
+        prelude: Prelude,
         names: tuple[str, ...],
         coefficients: dict[str, Any],
         block: Sequence[Array],
@@ -155,22 +198,31 @@ class Elementwise(Optimizer):
         """Apply weight decay and the sign of the direction, which all rules share, and then the rule."""
         grad, param, *state = block
         shrink, decay, maximize = prelude
-        if shrink != 1:
+        if shrink is not None:
             np.multiply(param, shrink, out=param)
-        if decay:
+        if decay is not None:
             scaled = np.multiply(param, decay, out=work[0])
             grad = np.subtract(scaled, grad, out=scaled) if maximize else np.add(scaled, grad, out=scaled)
         elif maximize:
             grad = np.negative(grad, out=work[0])
-        self._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
+        cls._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
 
 
-def _prelude(group: Group) -> tuple[float, float, bool]:
+Prelude = tuple[float | None, float | None, bool]
+
+
+def _prelude(group: Group) -> Prelude:
     """The factor that shrinks a parameter, the multiple of it added to its gradient, and whether to ascend."""
     decay = number(group.get("weight_decay", 0.0))
     if group.get("decoupled_weight_decay"):
-        return 1 - number(group["lr"]) * decay, 0.0, group["maximize"]
-    return 1.0, decay, group["maximize"]
+        return (1 - number(group["lr"]) * decay) if decay else None, None, group["maximize"]
+    return None, decay or None, group["maximize"]
+
+
+@functools.cache
+def _in_c(kind: Any) -> Callable[..., bool]:
+    """The steps of an optimiser as loops in C."""
+    return Fused.in_place(kind._with_numbers, kind.__name__ + ".step", WORK)
 
 
 def counter(value: float) -> Tensor:

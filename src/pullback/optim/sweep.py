@@ -41,9 +41,7 @@ class Sweep:
 
     def __call__(self, rule: Rule, members: Sequence[Sequence[Array]]) -> None:
         """Apply the rule to all members; all have the same dtype and the same number of arrays."""
-        # Two parameters may share memory (tied weights): the second must then see the first one's new values.
-        owners = {id(arrays[1] if arrays[1].base is None else arrays[1].base) for arrays in members}
-        joinable = 1 < len(members) == len(owners) and not any(is_foreign(arrays[1]) for arrays in members)
+        joinable = len(members) > 1 and are_apart(members) and not any(is_foreign(arrays[1]) for arrays in members)
         joined: list[Sequence[Array]] = []
         total = 0
         for arrays in members:
@@ -93,6 +91,11 @@ class Sweep:
         if rows is None:
             rows = self._memory[dtype, kind] = list(np.empty((abs(kind), BLOCK // dtype.itemsize), dtype))
         return rows
+
+
+def are_apart(members: Sequence[Sequence[Array]]) -> bool:
+    """Whether no two parameters share memory (tied weights): else the second must see the first one's new values."""
+    return len({id(arrays[1] if arrays[1].base is None else arrays[1].base) for arrays in members}) == len(members)
 
 
 def _blocks(arrays: Sequence[Array], most: int) -> Iterator[Sequence[Array]]:

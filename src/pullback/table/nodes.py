@@ -540,11 +540,13 @@ class Fused:
     """Whether large calls run in C (`pullback.backends.fused`), and what makes the loops; `assembly.py` puts it here.
 
     kernel: called with a function of arrays, the name of its entry, and whether that is elementwise. What it returns is
-    called as the function is, and gives None where the function itself has to run.
+    called as the function is, and gives None where the function itself has to run. in_place: makes the loop of a rule
+    that writes to its arrays, which says whether it has run (`compile/in_place.py`).
     """
 
     enabled: ClassVar[bool] = True
     kernel: ClassVar[Callable[[Callable[..., Any], str, bool], Callable[..., Any]]]
+    in_place: ClassVar[Callable[[Callable[..., None], str, int], Callable[..., bool]]]
 
 
 def by_kernel(op: Op) -> Callable[..., Any]:

@@ -257,15 +257,16 @@ def _shift_rule(g: Any, shift_shape: Any) -> Any:
 
 
 def _layer_tangents(tangents: Any, input: Any, scale: Any, out1: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
-    rows, found = _standardized(input, out1, out2, eps, center), [0.0, 0.0, 0.0]
+    rows = _standardized(input, out1, out2, eps, center)
+    found: list[Any] = [None, None, None]
     if tangents[0] is not None:
         parts = _standardize_tangents([_rows(tangents[0])], _rows(rows), _rows(out2), eps, center)
         found = [_of_rows(part, rows) for part in parts]
         found[0] = found[0] if scale is None else np.multiply(found[0], scale)
-    if tangents[1] is not None:
-        found[0] = np.add(found[0], np.multiply(rows, tangents[1]))
-    if tangents[2] is not None:
-        found[0] = np.add(found[0], tangents[2])
+    scaled = None if tangents[1] is None else np.multiply(rows, tangents[1])
+    for part in (scaled, tangents[2]):
+        if part is not None:
+            found[0] = part if found[0] is None else np.add(found[0], part)
     return found
 
 

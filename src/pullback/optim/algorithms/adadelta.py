@@ -69,6 +69,8 @@ class Adadelta(Elementwise):
 
     _arrays = ("square_avg", "acc_delta")
 
+    _moving = ("lr",)
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         return {"lr": number(group["lr"]), "rho": group["rho"], "eps": group["eps"]}
 

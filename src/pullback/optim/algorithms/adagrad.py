@@ -76,6 +76,8 @@ class Adagrad(Elementwise):
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {"step": 0.0}, {"sum": self.defaults["initial_accumulator_value"]}
 
+    _moving = ("rate",)
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         (step,) = counts
         return {"rate": number(group["lr"]) / (1 + (step - 1) * group["lr_decay"]), "eps": group["eps"]}

@@ -87,6 +87,8 @@ class Adam(Elementwise):
         averages = {"exp_avg": 0.0, "exp_avg_sq": 0.0}
         return {"step": 0.0}, {**averages, "max_exp_avg_sq": 0.0} if group["amsgrad"] else averages
 
+    _moving = ("rate", "eps")
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])
         (step,) = counts

@@ -67,6 +67,8 @@ class Adamax(Elementwise):
 
     _arrays = ("exp_avg", "exp_inf")
 
+    _moving = ("rate",)
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])
         (step,) = counts

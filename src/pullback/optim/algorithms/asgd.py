@@ -69,6 +69,8 @@ class ASGD(Elementwise):
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {"step": 0.0, "eta": number(group["lr"]), "mu": 1.0}, {"ax": 0.0}
 
+    _moving = ("eta", "shrink")
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         _, eta, mu = counts
         return {"eta": float(eta), "mu": float(mu), "shrink": 1 - group["lambd"] * float(eta)}

@@ -78,6 +78,8 @@ class NAdam(Elementwise):
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {"step": 0.0, "mu_product": 1.0}, {"exp_avg": 0.0, "exp_avg_sq": 0.0}
 
+    _moving = ("grad_rate", "mean_rate", "eps")
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])
         step, _ = counts

@@ -74,6 +74,8 @@ class RAdam(Elementwise):
 
     _arrays = ("exp_avg", "exp_avg_sq")
 
+    _moving = ("rate",)
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         beta1, beta2 = map(number, group["betas"])
         (step,) = counts

@@ -81,11 +81,13 @@ class SGD(Elementwise):
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {}, {"momentum_buffer": 0.0} if group["momentum"] else {}
 
+    _moving = ("lr",)
+
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         return {
             "lr": number(group["lr"]),
             "momentum": number(group["momentum"]),
-            "gain": 1 - (0 if first else number(group["dampening"])),
+            "gain": 1.0 - (0 if first else number(group["dampening"])),
             "nesterov": group["nesterov"],
         }
 
