@@ -229,3 +229,26 @@ def test_it_does_what_jax_does(reverse: bool) -> None:
                 lax.scan(lambda c, x: (c, x), 0.0, np.ones(3), 4)
     finally:
         jax.config.update("jax_enable_x64", before)
+
+
+def test_a_dict_in_the_carry_has_no_order() -> None:
+    x = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+    def turned(carry: Any, _: Any) -> Any:
+        return {"a": (carry["a"][0] + x[0], {"p": carry["a"][1]["q"], "q": carry["a"][1]["p"]}), "b": carry["b"] * 2}
+
+    start = {"b": pullback.tensor(1.0), "a": (pullback.tensor(0.0), {"q": pullback.tensor(5.0), "p": x[1]})}
+
+    def program(x: Any) -> Any:
+        carry, _ = func.scan(lambda c, s: (turned(c, s), c["b"]), start, x)
+        again = func.fori_loop(0, 3, lambda i, c: turned(c, i), start)
+        until = func.while_loop(lambda c: c["b"] < 8, lambda c: turned(c, 0), start)
+        return carry, again, until
+
+    for run in (program, pullback.compile(program, backend="numpy")):
+        for found in run(x):
+            assert list(found) == ["b", "a"]
+            assert found["b"].item() == 8
+            assert found["a"][0].item() == 3
+            assert [found["a"][1][key].item() for key in ("p", "q")] == [5, 2]
+            assert pullback.autograd.grad(found["a"][0], x, retain_graph=True)[0].tolist() == [3, 0, 0]

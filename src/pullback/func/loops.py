@@ -24,7 +24,7 @@ from ..ops.make.from_data import as_tensor
 from ..tensor.modes import restoring
 from ..tensor.nested import filled, leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor
-from .trees import shown
+from .trees import in_order_of, shown
 
 
 @restoring("scan")
@@ -306,7 +306,7 @@ def _next(f: Callable[..., Any], more: tuple[Any, ...], carry: Any, where: str, 
     """
     watched = [t for t in leaves((carry, more)) if isinstance(t, Tensor)]
     versions = [t._version for t in watched]
-    out = f(carry, *more)
+    out = in_order_of(carry, f(carry, *more))
     if [t._version for t in watched] != versions:
         raise RuntimeError(
             f"{where} wrote to an argument in place: earlier results may share its memory.\n"

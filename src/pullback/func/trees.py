@@ -125,6 +125,20 @@ def like(model: Any, tree: Any) -> list[Any] | None:
     return None if None in parts else [leaf for part in parts for leaf in part or ()]
 
 
+def in_order_of(model: Any, tree: Any) -> Any:
+    """`tree` with the keys of its dicts in the order of those of `model`, where they are the same.
+
+    >>> in_order_of({"a": 1, "b": (2,)}, {"b": ("y",), "a": "x"})
+    {'a': 'x', 'b': ('y',)}
+    """
+    if isinstance(model, dict) and isinstance(tree, dict) and model.keys() == tree.keys():
+        return {key: in_order_of(value, tree[key]) for key, value in model.items()}
+    if isinstance(model, (tuple, list)) and type(tree) is type(model) and len(tree) == len(model):
+        parts = [in_order_of(a, b) for a, b in zip(model, tree, strict=True)]
+        return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
+    return tree
+
+
 def shown(tree: Any) -> str:
     """The structure of a value as text, with a star for each leaf.
 
