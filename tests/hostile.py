@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-DOCUMENTED = (TypeError, ValueError, RuntimeError, IndexError, AssertionError, ZeroDivisionError)
-"""The types of errors of a refused call; NotImplementedError and LinAlgError are RuntimeErrors. Functions that
+DOCUMENTED = (TypeError, ValueError, RuntimeError, IndexError, AssertionError, ZeroDivisionError, OverflowError)
+"""The types of errors of a refused call; NotImplementedError and LinAlgError are RuntimeErrors; an OverflowError is
+raised, as in torch, for a number that is an integer beyond 64 bits. Functions that
 torch wrote in Python raise AssertionError (`embedding`, `multi_head_attention_forward`), and ZeroDivisionError where a
 number that they divide by is 0 (`group_norm`, `lp_pool1d`)."""
 

@@ -185,6 +185,8 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     if isinstance(error, np.linalg.LinAlgError):
         return LinAlgError(f"{where}{error}\n  The arguments were: {found}.")
     text = str(error)
+    if isinstance(error, OverflowError) and "int too" in text:
+        return _of_another_type(name, error, text, found)
     if "broadcast" in text:
         shapes = [tuple(a.shape) for a in values if hasattr(a, "size")]
         text = broadcast_message(shapes) or text
@@ -408,6 +410,8 @@ def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exce
     given = f".\n  The arguments were: {found}." if found else ""
     if isinstance(error, MemoryError):
         return OutOfMemoryError(f"{name}(): can't allocate memory: {text or 'the result is too large'}{given}")
+    if isinstance(error, OverflowError) and "int too" in text:  # as torch says it of a number
+        return OverflowError(f"{name}(): {text}{given}")
     if isinstance(error, OverflowError):
         return RuntimeError(f"{name}(): Overflow when unpacking an integer: {text}{given}")
     if isinstance(error, IndexError):

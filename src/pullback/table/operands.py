@@ -50,6 +50,7 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
         )
     found = [payloads[i] for i in op.promoted if payloads[i] is not None or not op.defaults]
     for p in found:
+        dtypes.refuse_beyond_64_bits(p)
         if not hasattr(p, "size") and not isinstance(p, (bool, int, float, complex)):
             raise TypeError(
                 errors.message(

@@ -373,8 +373,20 @@ def is_large(value: Any) -> builtins.bool:
     return kind is builtins.complex or (kind in (builtins.int, builtins.float) and not -65504 <= value <= 65504)
 
 
+def refuse_beyond_64_bits(value: Any) -> None:
+    """OverflowError for an integer of Python's that 64 bits cannot hold."""
+    if type(value) is builtins.int and not -(2**63) <= value < 2**64:
+        raise OverflowError(
+            errors.message("int too big to convert", found=errors.describe(value), do="write it as a float, as 1e39")
+        )
+
+
 def refuse_overflow(value: Any, found: np.dtype[Any]) -> None:
-    """RuntimeError for a number beyond the range of a dtype. Negative numbers wrap around in unsigned integers."""
+    """RuntimeError for a number beyond the range of a dtype. Negative numbers wrap around in unsigned integers.
+
+    OverflowError for an integer that 64 bits cannot hold.
+    """
+    refuse_beyond_64_bits(value)
     if found.kind == "b":
         return
     high: builtins.float = np.iinfo(found).max if found.kind in "iu" else finfo(found).max

@@ -197,6 +197,8 @@ def _source(t: Tensor, value: Any, index: Any, second: Parts | None) -> Any:
         errors.refuse_foreign("__setitem__()", (value,))
     source = value if isinstance(value, Tensor) else value if hasattr(value, "size") else np.asarray(value)
     dtype = source._data.dtype if isinstance(source, Tensor) else source.dtype
+    if type(value) is int and not -(2**63) <= value < 2**64:
+        raise ValueError(errors.message("assignment: Overflow when unpacking long long", found=errors.describe(value)))
     if dtype.kind not in "biufcV":
         raise TypeError(
             errors.message("assignment", expected="a Tensor, an array or a number", found=errors.describe(value))

@@ -504,6 +504,7 @@ def unravel_index(indices: Tensor, shape: int | Sequence[int]) -> tuple[Tensor, 
 def fitting_number(name: str, t: Tensor, value: Any) -> Tensor:
     """A number or a 0-d tensor as a tensor of the dtype of `t`, the tensor to write to."""
     found = value if isinstance(value, Tensor) else wrap(as_array(value))
+    dtypes.refuse_beyond_64_bits(value)
     if found._data.dtype.kind not in "biufcV":
         raise TypeError(errors.message(f"{name}()", expected="a number or a 0-d tensor", found=errors.describe(value)))
     if found._data.ndim:

@@ -315,6 +315,8 @@ def _from_numbers(data: Any, dtype: Any) -> np.ndarray[Any, Any]:
         with np.errstate(all="ignore"):
             return np.array(plain, wanted)
     except ValueError as error:
+        if str(error).startswith("tensor()"):
+            raise
         raise ValueError(
             errors.message("tensor(): expected sequence of length equal to that of the others", found=str(error))
         ) from None
@@ -333,7 +335,7 @@ def _integers(plain: Any, natural: np.dtype[Any], wanted: np.dtype[Any]) -> np.n
             given = np.empty(0)
         if wanted != np.uint64 or not given.size:
             raise ValueError(
-                errors.message("tensor()", expected="integers of at most 64 bits", found="one that overflows them")
+                errors.message("tensor(): Overflow when unpacking long long", found="an integer beyond 64 bits")
             ) from None
     return fitting(given, wanted)
 

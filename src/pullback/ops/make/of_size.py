@@ -185,8 +185,7 @@ def _number(value: Any) -> Any:
     found = value.item() if isinstance(value, Tensor) and not value._data.ndim else value
     if not isinstance(found, (bool, int, float, complex, np.number, np.bool_)):
         raise TypeError(errors.message("fill_value", expected="a number", found=errors.describe(value)))
-    if isinstance(found, int) and not -(2**63) <= found < 2**64:
-        raise OverflowError(errors.message("fill_value", expected="an integer of 64 bits", found=str(found)))
+    dtypes.refuse_beyond_64_bits(found)
     return found
 
 
