@@ -224,6 +224,6 @@ def _hold(op: Op, value: Any, exact: bool, args: tuple[Any, ...], kwargs: dict[s
         dtype = np.dtype(np.float32)
     try:
         dtypes.refuse_overflow(value, dtype)
-    except RuntimeError as error:
+    except (RuntimeError, OverflowError) as error:
         errors.rename(op.name, error, args)
         raise

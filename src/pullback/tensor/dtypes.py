@@ -376,9 +376,7 @@ def is_large(value: Any) -> builtins.bool:
 def refuse_beyond_64_bits(value: Any) -> None:
     """OverflowError for an integer of Python's that 64 bits cannot hold."""
     if type(value) is builtins.int and not -(2**63) <= value < 2**64:
-        raise OverflowError(
-            errors.message("int too big to convert", found=errors.describe(value), do="write it as a float, as 1e39")
-        )
+        raise OverflowError(errors.message("int too big to convert", found=errors.describe(value), do="write a float"))
 
 
 def refuse_overflow(value: Any, found: np.dtype[Any]) -> None:
