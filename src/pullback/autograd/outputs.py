@@ -163,7 +163,7 @@ def _alias(t: Tensor, made: str) -> Tensor:
 
 
 def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
-    """`t`, an input that forward wrote to, as output `nr` of `node`. A gradient that it has kept is of the old value."""
+    """`t`, an input that forward wrote to, as output `nr` of `node`. A gradient it has kept is of the old value."""
     t._grad = None
     edge = (node, nr, t._data.shape, t._data.dtype)
     memory = t._version_of

@@ -123,12 +123,12 @@ def float_beside(op: Op, args: tuple[Any, ...]) -> Any:
 
 def in_floats(op: Op, args: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
     """The arguments of a call with its operands of integers in `dtype`."""
-    return tuple([_in_float(a, dtype) if i in op.promoted and hasattr(a, "dtype") else a for i, a in enumerate(args)])
+    return tuple([_in_float(a, dtype) if i in op.promoted else a for i, a in enumerate(args)])
 
 
 def _in_float(value: Any, dtype: Any) -> Any:
     data = value._data if isinstance(value, Tensor) else value
-    if data.dtype.kind not in "iuV":
+    if not hasattr(data, "dtype") or data.dtype.kind not in "iuV":
         return value
     return Conversion.to(value, dtype) if isinstance(value, Tensor) else value.astype(dtype)
 
@@ -162,7 +162,6 @@ def _converted(rule: Callable[..., Any], op: Op, dtype: Any) -> Callable[..., An
     operands = [name in promoted for name in needs(rule)]
 
     def run(g: Any, *saved: Any) -> Any:
-        pairs = zip(saved, operands, strict=True)
-        return rule(g, *[_in_float(v, dtype) if one and hasattr(v, "dtype") else v for v, one in pairs])
+        return rule(g, *[_in_float(v, dtype) if one else v for v, one in zip(saved, operands, strict=True)])
 
     return run
