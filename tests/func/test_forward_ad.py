@@ -117,3 +117,37 @@ def test_a_write_to_a_dual_in_inference_mode_reaches_its_primal_and_its_tangent(
         d *= 2
         found = x.tolist(), forward_ad.unpack_dual(d).tangent.tolist()
     assert found == ([2.0, 4.0], [2.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        lambda same, x: same(x),
+        lambda same, x: same(same(x)),
+        lambda same, x: same(x[:1]),
+        lambda same, x: same(x)[:1],
+    ],
+)
+def test_a_write_to_what_a_function_returned_of_its_input_reaches_it(shown: Any) -> None:
+    """As a write to a view of a tensor from outside does."""
+
+    class Same(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+        @staticmethod
+        def jvp(ctx: Any, t: Any) -> Any:
+            return t
+
+    x = pullback.tensor([1.0, 2.0])
+    with forward_ad.dual_level():
+        t = forward_ad.make_dual(pullback.tensor([3.0]), pullback.tensor([1.0]))
+        shown(Same.apply, x)[:1].addcmul_(t, t, value=0.5)
+        primal, tangent = forward_ad.unpack_dual(x)
+        assert (primal.tolist(), tangent.tolist()) == ([5.5, 2.0], [3.0, 0.0])
+    assert x.tolist() == [5.5, 2.0]

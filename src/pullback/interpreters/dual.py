@@ -501,10 +501,13 @@ def _can_join(t: Tensor) -> bool:
     """Whether a tensor from outside, or a view, can become one of a level: no leaf, and no view that must stay one."""
     if isinstance(t, Lost) or (t._requires_grad and t._edge is None):
         return False
-    return t._view is None or (t._view.op is not None and not (t._view.made and t._view.base._requires_grad))
+    return t._view is None or not (t._view.made and t._view.base._requires_grad)
 
 
 def _same_view(t: Tensor, whole: Tensor) -> Tensor:
     """The view of `whole` that `t` is of its base."""
     view = t._view
-    return whole if view is None else view.op.unchecked(_same_view(view.parent, whole), *view.args)
+    if view is None:
+        return whole
+    above = _same_view(view.parent, whole)
+    return above.view(above.shape) if view.op is None else view.op.unchecked(above, *view.args)

@@ -39,21 +39,15 @@ def _counted(target: Any, classes: int, ignored: int) -> Any:
 def _put_back(g: Any, target: Any, axis: int, ignored: int, reduction: str, input_shape: Any) -> Any:
     counted = _counted(target, input_shape[axis], ignored)
     shape = (*input_shape[:axis], 1, *input_shape[axis + 1 :])
-    one = reduction != "none" and counted is None and type(g) is np.ndarray  # number for all
+    one = reduction != "none" and counted is None and type(g) is np.ndarray  # the same number for each
     if reduction == "mean":
         g = np.true_divide(g, target.size if counted is None else np.sum(counted))
     if reduction != "none" and not one:
         g = np.broadcast_to(g, np.shape(target))
     if counted is not None:
         g, target = only(counted, g), np.where(counted, target, 0)
-    return on(
-        unpick,
-        reshaped(np.negative(g), (1,) * len(shape) if one else shape),
-        axis,
-        reshaped(target, shape),
-        input_shape,
-        False,
-    )
+    g = reshaped(np.negative(g), (1,) * len(shape) if one else shape)
+    return on(unpick, g, axis, reshaped(target, shape), input_shape, False)
 
 
 def _in_front(level: Any, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
