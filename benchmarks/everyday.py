@@ -1,4 +1,6 @@
-"""Everyday operations on float32, forward and backward, eager: `python -m benchmarks.everyday` prints the page's table.
+"""Everyday operations on float32, forward and backward, and steps of optimisers, eager.
+
+`python -m benchmarks.everyday` prints the table of docs/benchmarks.md.
 
 PyTorch and pullback run in a process each, one thread each, on the same numbers. Their values and gradients are
 compared before anything is timed. Then they take turns; a figure is the median, in processor time, so that other work
@@ -59,6 +61,25 @@ def _of_rows(lib: Any, name: str, size: int, length: int) -> tuple[Callable[[Any
     return functions[name], values.reshape(rows, length)
 
 
+def _of_step(lib: Any, options: dict[str, Any], size: int) -> Work:
+    """The step of an optimiser, with one parameter; it returns the parameter and its gradient."""
+    p, g = (lib.from_numpy(f(np.arange(size)).astype(np.float32)) for f in (np.sin, np.cos))
+    p.requires_grad_().grad = g
+    named = dict(options)
+    optimiser = getattr(lib.optim, named.pop("name"))([p], lr=1e-3, **named)
+
+    def run() -> tuple[Any, Any]:
+        optimiser.step()
+        return p, p.grad
+
+    return run
+
+
+STEPS: dict[str, dict[str, Any]] = {
+    "SGD.step": {"name": "SGD", "momentum": 0.9},
+    "Adam.step": {"name": "Adam"},
+    "RMSprop.step": {"name": "RMSprop"},
+}
 NAMES = (
     "silu",
     "gelu",
@@ -70,11 +91,14 @@ NAMES = (
     "layer_norm",
     "cross_entropy",
     "dropout",
+    *STEPS,
 )
 
 
 def work(lib: Any, name: str, size: int, length: int) -> Work:
-    """Forward and backward of an operation; it returns the result and the gradient."""
+    """Forward and backward of an operation, which returns the result and the gradient; or a step of an optimiser."""
+    if name in STEPS:
+        return _of_step(lib, STEPS[name], size)
     by_rows = name in ("log_softmax", "layer_norm", "cross_entropy")
     function, values = _of_rows(lib, name, size, min(length, size)) if by_rows else _of_elements(lib, name, size)
     x = lib.from_numpy(values).requires_grad_()
