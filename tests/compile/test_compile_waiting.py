@@ -34,10 +34,42 @@ def test_long_work_is_announced_and_the_line_is_taken_away() -> None:
     with waiting.announced("step", terminal, patience=0.0):
         assert terminal.written.wait(60)
     shown = terminal.getvalue().split("\r")
-    assert shown[1] == "compile: step takes 0 s so far "
+    assert shown[1] == "compile: step: 0 s so far "
     assert shown[-1] == ""
     assert set(shown[-2]) == {" "}
-    assert len(shown[-2]) > len(shown[1])
+    assert len(shown[-2]) == len(shown[1])
+
+
+@pytest.mark.parametrize(
+    ("total", "said"),
+    [(0, "3 operations traced, 0 s"), (12, "[#####---------------] 3 of 12 operations traced, 0 s")],
+)
+def test_it_says_how_much_is_done(total: int, said: str) -> None:
+    terminal = Terminal()
+
+    def fail() -> None:
+        with waiting.announced("step", terminal, patience=0.01):
+            waiting.progress(lambda: 3, "operations traced", total)
+            assert terminal.written.wait(60)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    shown = terminal.getvalue().split("\r")
+    assert shown[1] == f"compile: step: {said} so far "
+    assert (set(shown[-2]), len(shown[-2]), shown[-1]) == ({" "}, len(shown[1]), "")
+    waiting.progress(lambda: 1 // 0, "of nobody")  # no line is left that would ask for it
+
+
+def test_work_within_work_has_a_line_of_its_own() -> None:
+    outer, inner = Terminal(), Terminal()
+    with waiting.announced("outer", outer, patience=3600.0):
+        with waiting.announced("inner", inner, patience=0.01):
+            waiting.progress(lambda: 7, "parts")
+            assert inner.written.wait(60)
+        waiting.progress(lambda: 8, "parts")
+    assert "7 parts" in inner.getvalue()
+    assert "7 parts" not in outer.getvalue()
 
 
 def test_short_work_is_not_announced() -> None:

@@ -435,3 +435,25 @@ def test_a_second_derivative_of_an_angle_at_the_origin_is_zero() -> None:
 )
 def test_what_lay_in_memory_is_told_from_a_gradient(ours: str, theirs: str, known: bool) -> None:
     assert evidence.only_denormal(ours, theirs) is known
+
+
+def test_a_backward_that_needs_what_was_freed_adds_nothing() -> None:
+    v1, v3 = (pullback.tensor([1.5, 2.0], requires_grad=True) for _ in range(2))
+    v4 = v3.exp()
+    v4.sum().backward()
+    v5 = v4 * v1
+    before = v3.grad.tolist()
+    with pytest.raises(RuntimeError, match="a second time"):
+        pullback.autograd.backward([v5.sum(), (v5 * v5).sum()])
+    assert (v1.grad, v3.grad.tolist()) == (None, before)
+
+
+def test_vjp_refuses_a_view_made_without_recording_whose_base_was_written_to() -> None:
+    def f(x: Any) -> Any:
+        with pullback.no_grad():
+            part = x.split(1, 0)[0]
+            x.tanh_()
+        return part
+
+    with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
+        pullback.func.vjp(f, pullback.tensor([0.5, 1.0], requires_grad=True))

@@ -26,6 +26,7 @@ import ctypes
 import functools
 import hashlib
 import json
+import operator
 import os
 import platform
 import shlex
@@ -42,6 +43,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import message
+from ..waiting import progress
 
 BASE_FLAGS = (
     "-std=gnu11 -O3 -shared -fPIC -pthread -w"
@@ -340,6 +342,7 @@ def load_all(sources: Iterable[str]) -> None:
     missing = [source for source in dict.fromkeys(sources) if not (folder / _key(source, chosen)).exists()]
     if len(missing) > 1:
         following = iter(missing)
+        progress(lambda: len(missing) - operator.length_hint(following), "loops compiled", len(missing))
         workers = [
             threading.Thread(target=_load_each, args=(following,), daemon=True) for _ in missing[: os.cpu_count()]
         ]

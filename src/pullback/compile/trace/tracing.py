@@ -23,6 +23,7 @@ from ...tensor.gpu import gpu_of
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor
+from ..waiting import progress
 from .code_names import is_library, is_private
 from .consumed import is_iterator
 from .holders import CONTAINERS as HOLDING
@@ -219,6 +220,7 @@ def _ran(
 ) -> tuple[Trace, _Numbers, dict[int, Tensor]]:
     """As above. sought: an error of the same call before this one, and what finds the line that it is about."""
     with Trace(TracedTensor, of_function, loop) as level, recording(recorded), _without_hooks():
+        progress(lambda: len(level.entries), "operations traced")
         read = Reading(level, [level.lift(a, k) for a, k in zip(arrays, known, strict=True)], wanted, sought)
         try:
             found = call(read.given, read)
