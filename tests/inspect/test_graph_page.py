@@ -263,7 +263,7 @@ def test_folding_by_double_click_by_key_and_by_button(opened: Open) -> None:
     assert page.js("drawn.items.length") == 4
     page.click(box("x 6"), times=2)
     assert page.js("drawn.items.length") == 3 + 6  # the blocks of the run
-    assert page.text("#details h2") == "A block of 33 operations, block 6 of 6"
+    assert page.text("#details h2") == "A block of 23 operations, block 6 of 6"
     page.js("picture.focus()")
     page.key("Enter")
     inside = page.js("drawn.items.length")
@@ -274,7 +274,7 @@ def test_folding_by_double_click_by_key_and_by_button(opened: Open) -> None:
     assert page.js("drawn.items.length") == inside
     page.click(".fold-around:last-child")
     assert page.js("drawn.items.length") == 4
-    assert page.text("#details h2") == "A block of 33 operations, x 6"
+    assert page.text("#details h2") == "A block of 23 operations, x 6"
     page.click("#unfold-all")
     assert page.js("drawn.items.length") == page.js("nodes.length")
     page.click("#fold-all")
@@ -373,14 +373,14 @@ def test_ten_thousand_nodes_open_and_stay_usable(opened: Open) -> None:
 
 
 def test_layers_of_ten_thousand_nodes_open_folded_and_unfold(opened: Open) -> None:
-    picture = layers(270)
+    picture = layers(300)
     page = opened(picture)
     assert page.js("drawn.items.length") == 4
     page.click("#unfold-all")
     assert page.js("drawn.items.length") == len(picture.nodes) > 10_000
     page.click("#fold-all")
-    page.click(box("x 270"), times=2)
-    assert page.js("drawn.items.length") == 3 + 270
+    page.click(box("x 300"), times=2)
+    assert page.js("drawn.items.length") == 3 + 300
 
 
 def test_the_smallest_graph_and_empty_tensors(opened: Open) -> None:

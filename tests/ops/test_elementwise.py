@@ -249,7 +249,7 @@ def test_without_scipy_the_error_says_what_to_install(monkeypatch: pytest.Monkey
     monkeypatch.setitem(sys.modules, "scipy", None)
     monkeypatch.setitem(sys.modules, "scipy.special", None)
     x = pullback.ones(2)
-    with pytest.raises(ImportError, match=r"pip install 'pullback\[special\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'pullback\[scipy\]'"):
         resolve(pullback, name)(*((1, x) if name == "polygamma" else (x,)))
 
 

@@ -898,7 +898,7 @@ def test_scipy_is_asked_for_only_when_it_is_needed(monkeypatch: pytest.MonkeyPat
     a = example()
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     assert a.coalesce().to_dense().tolist() == [[0.0, 0.0, 3.0], [4.0, 0.0, 5.0]]
-    with pytest.raises(ImportError, match=r"pip install 'pullback\[sparse\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'pullback\[scipy\]'"):
         a @ pullback.ones(3, 1)
 
 
