@@ -114,7 +114,21 @@ def problem_of_forward(name: str, sample: Sample, dtype: str) -> str | None:
     wanted = _differentiable(run)
     pushed = product([array_of(w) for w in run.weights], [array_of(tangents[i]) for i in wanted])
     pulled = product([None if g is None else array_of(g) for g in gradients], along)
-    return "" if abs(pushed - pulled) <= precision * (1 + abs(pulled)) else f"<u, Jv> = {pushed}, <J^T u, v> = {pulled}"
+    if abs(pushed - pulled) > precision * (1 + abs(pulled)):
+        return f"<u, Jv> = {pushed}, <J^T u, v> = {pulled}"
+    for i in range(len(primals) if len(primals) > 1 and dtype == "float64" else 0):  # the others have no tangent
+
+        def of_one(t: Any, i: int = i) -> Any:
+            return of_floats(*primals[:i], t, *primals[i + 1 :])
+
+        found = call(pullback, jvp, of_one, primals[i : i + 1], tangents_of[i : i + 1])
+        if isinstance(found, Exception):
+            return f"argument {i} alone: {found!r}"
+        pushed = product([array_of(w) for w in run.weights], [array_of(found[1][k]) for k in wanted])
+        pulled = product([None if gradients[i] is None else array_of(gradients[i])], along[i : i + 1])
+        if abs(pushed - pulled) > precision * (1 + abs(pulled)):
+            return f"argument {i} alone: <u, Jv> = {pushed}, <J^T u, v> = {pulled}"
+    return ""
 
 
 def problem_of_forward_over_reverse(name: str, sample: Sample, dtype: str) -> str | None:
