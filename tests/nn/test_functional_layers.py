@@ -510,3 +510,17 @@ def test_forward_mode_of_a_scale_or_a_shift_alone() -> None:
     assert along_bias.tolist() == [[0.0, 1.0, 0.0]] * 4
     root = pullback.func.jvp(lambda w: F.rms_norm(x, (3,), w), (weight,), (one,))[1]
     assert pullback.allclose(root, F.rms_norm(x, (3,)) * one)
+
+
+def test_hooks_of_layer_norm_see_no_more_than_in_torch_when_it_is_differentiated_twice() -> None:
+    """A second derivative is one of the input: it does not pass through the node by the saved mean and variance."""
+    x = pullback.tensor([[1.0, 2.0, 4.0], [0.0, 1.0, 5.0]], dtype=pullback.float64, requires_grad=True)
+    seen = []
+    y = F.layer_norm(x * x, (3,))
+    y.register_hook(lambda g: seen.append(g.shape))
+    y.grad_fn.register_hook(lambda gi, go: tuple(None if g is None else g * 2 for g in gi))
+    (g,) = pullback.autograd.grad((y**3).sum(), x, create_graph=True)
+    g.pow(2).sum().backward()
+    assert seen == [(2, 3), (2, 3)]
+    torchs = [[-6.8543, 26.703, -13.994], [0.0, 0.088126, -0.021541]]
+    assert pullback.allclose(x.grad, pullback.tensor(torchs, dtype=pullback.float64), rtol=1e-4)

@@ -18,6 +18,7 @@ from ...table.entry import bilinear, special
 from ...tensor import adding
 from ...tensor.adding import summed, summing
 from ...tensor.arrays import reshaped
+from ...tensor.tensor import Tensor
 
 # Sums over a and b ----------------------------------------------------------------------------------------------------
 
@@ -232,18 +233,28 @@ def _of_rows(x: Any, like: Any) -> Any:
     return reshaped(x, (*shape[:-3], *shape[-2:]) if np.ndim(like) > 1 else shape[-1:])
 
 
+def _standard_rows(input: Any, mean: Any, variance: Any, eps: Any, center: Any) -> tuple[Any, Any]:
+    """The standardised rows, and their variance. Where a derivative is recorded it is that of the input alone, so that
+    nothing flows through the other results of the node, and hooks see what they see in torch."""
+    if not isinstance(input, Tensor):
+        return _standardized(input, mean, variance, eps, center), variance
+    rows, _, variance = on(_standardize, _rows(input), eps, center)
+    return _of_rows(rows, input), _of_rows(variance, input)
+
+
 def _layer_rule(g: Any, input: Any, scale: Any, out1: Any, out2: Any, eps: Any, center: Any) -> Any:
-    rows, first = _standardized(input, out1, out2, eps, center), g[0]
+    rows, variance = _standard_rows(input, out1, out2, eps, center)
+    first = g[0]
     if first is not None:
         first = _rows(first if scale is None else np.multiply(first, scale))
     others = [part if part is None else _rows(part) for part in g[1:]]
-    return _of_rows(_standardize_rule([first, *others], _rows(rows), _rows(out2), eps, center), rows)
+    return _of_rows(_standardize_rule([first, *others], _rows(rows), _rows(variance), eps, center), rows)
 
 
 def _scale_rule(g: Any, input: Any, out1: Any, out2: Any, eps: Any, center: Any, scale_shape: Any) -> Any:
     if g[0] is None:
         return None
-    rows = _standardized(input, out1, out2, eps, center)
+    rows, _ = _standard_rows(input, out1, out2, eps, center)
     if len(scale_shape) > 1:  # one scale for each in a batch
         return np.multiply(g[0], rows)
     found = on(_sum_product, _rows(g[0]), _rows(rows), (1, 1, *scale_shape))
@@ -257,10 +268,10 @@ def _shift_rule(g: Any, shift_shape: Any) -> Any:
 
 
 def _layer_tangents(tangents: Any, input: Any, scale: Any, out1: Any, out2: Any, eps: Any, center: Any) -> list[Any]:
-    rows = _standardized(input, out1, out2, eps, center)
+    rows, variance = _standard_rows(input, out1, out2, eps, center)
     found: list[Any] = [None, None, None]
     if tangents[0] is not None:
-        parts = _standardize_tangents([_rows(tangents[0])], _rows(rows), _rows(out2), eps, center)
+        parts = _standardize_tangents([_rows(tangents[0])], _rows(rows), _rows(variance), eps, center)
         found = [_of_rows(part, rows) for part in parts]
         found[0] = found[0] if scale is None else np.multiply(found[0], scale)
     scaled = None if tangents[1] is None else np.multiply(rows, tangents[1])
