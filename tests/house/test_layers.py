@@ -77,7 +77,7 @@ LINES_PER_ROOM = {
     "interpreters": 3065,
     "func": 2590,
     "diagnose": 2375,
-    "compile": 8019,
+    "compile": 8026,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,

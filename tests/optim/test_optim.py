@@ -325,11 +325,12 @@ def test_a_graph_that_saved_the_parameter_notices_the_step() -> None:
 
 
 @each_kind
-def test_steps_after_the_first_allocate_nothing_of_the_size_of_a_parameter(make: Callable[..., Optimizer]) -> None:
+def test_later_steps_allocate_nothing_of_the_size_of_a_parameter(make: Callable[..., Optimizer]) -> None:
     p = pullback.zeros(200_000, requires_grad=True)
     optimizer = make([p])
     p.grad = pullback.ones(200_000)
-    optimizer.step()
+    for _ in range(3):  # the first makes the state; in the second, or the third, a loop may be compiled
+        optimizer.step()
     tracemalloc.start()
     try:
         optimizer.step()

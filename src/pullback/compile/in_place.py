@@ -21,16 +21,19 @@ from .trace.symbols import made_in
 
 Array = np.ndarray[Any, Any]
 _FORMS = 64
-"""The most kinds of calls for which a rule is traced: a constant that is new in each call must not be compiled."""
+"""The most kinds of calls that are remembered."""
 
 _SIZES = 512
 """The most sizes whose loops are kept."""
+
+_UNKNOWN: Any = object()  # of a kind of call: it was met once
 
 
 class InPlace:
     """A rule ``rule(arrays, work, numbers, *constants)`` that treats each element of its arrays alone.
 
-    numbers: a dict of those that may differ from call to call. work: so many arrays that are overwritten.
+    numbers: a dict of those that may differ from call to call. work: so many arrays that are overwritten. A loop is
+    made when a kind of call is met again, so that no constant that is new in each call asks the compiler each time.
     """
 
     def __init__(self, rule: Callable[..., None], name: str, work: int) -> None:
@@ -50,11 +53,17 @@ class InPlace:
             return False  # an array may be read after another one was written, which shares its memory
         key = (first.dtype, len(arrays), *numbers, repr(constants))
         whole = (first.size, get_num_threads(), *key)
-        if whole not in self._runs:
+        found = self._runs.get(whole, _UNKNOWN)
+        if found is _UNKNOWN:
+            if key not in self._forms:
+                if len(self._forms) >= _FORMS:
+                    self._forms.clear()
+                self._forms[key] = _UNKNOWN
+                return False
+            found = self._built(key, arrays, numbers, constants)
             if len(self._runs) >= _SIZES:
                 self._runs.clear()
-            self._runs[whole] = self._built(key, arrays, numbers, constants)
-        found = self._runs[whole]
+            self._runs[whole] = found
         if found is None:
             return False
         run, reads, writes = found
@@ -64,9 +73,9 @@ class InPlace:
 
     def _built(self, key: Any, arrays: Sequence[Array], numbers: dict[str, float], constants: Any) -> Any:
         """What runs for arrays of this size, with the places of what it reads and writes; None if nothing does."""
-        if key not in self._forms and len(self._forms) < _FORMS:
-            self._forms[key] = self._traced(arrays, numbers, constants)
-        form = self._forms.get(key)
+        form = self._forms.get(key, _UNKNOWN)
+        if form is _UNKNOWN:
+            form = self._forms[key] = self._traced(arrays, numbers, constants)
         if form is None:
             return None
         loop, reads, writes = form

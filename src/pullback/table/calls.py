@@ -381,8 +381,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
             r = in_order(r)
         mask &= op.differentiable
         if mask and thread.modes.grad_enabled and r.dtype.kind in "fcV":
-            out = with_kernels(record(op, mask, args, r)) if large else record(op, mask, args, r)
-            return out if alike else in_dtype(out, float_beside(op, args))
+            out = record(op, mask, args, r) if alike else in_dtype(record(op, mask, args, r), float_beside(op, args))
+            return with_kernels(out) if large else out
         return wrap(r)
     except Exception as error:
         errors.rename(op.name, error, args)

@@ -7,7 +7,6 @@ conversion. Views and conversions themselves work on bfloat16 memory directly.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -149,12 +148,7 @@ def in_dtype(out: Tensor, dtype: Any) -> Tensor:
 
 @functools.cache
 def _converting(plan: Plan, op: Op, dtype: Any) -> Plan:
-    made = copy.copy(plan)
-    rules = {rule: _converted(rule, op, dtype) for rule, _ in plan.calls}
-    calls = made.calls = tuple([(rules[rule], pick) for rule, pick in plan.calls])
-    made.only, made.direct = (rule and rules[rule] for rule in (plan.only, plan.direct))
-    made.gradients = lambda g, saved: tuple([rule(g, *pick(saved)) for rule, pick in calls])
-    return made
+    return plan.changed(lambda rule: _converted(rule, op, dtype))
 
 
 def _converted(rule: Callable[..., Any], op: Op, dtype: Any) -> Callable[..., Any]:

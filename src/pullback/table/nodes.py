@@ -428,6 +428,15 @@ class Plan:
         places = tuple(op.params.index(n) if n in op.params else -1 for n in names)
         self.from_operands = {(): 0, (0,): 1, (1,): 2, (0, 1): 3}.get(places, -1) if len(op.params) == 2 else -1
 
+    def changed(self, change: Callable[[Rule], Rule]) -> Plan:
+        """A plan that saves the same values, and calls what `change` makes of each rule."""
+        rules = {rule: change(rule) for rule, _ in self.calls}
+        made = copy.copy(self)
+        calls = made.calls = tuple([(rules[rule], pick) for rule, pick in self.calls])
+        made.only, made.direct = (rule and rules[rule] for rule in (self.only, self.direct))
+        made.gradients = lambda g, saved: tuple([rule(g, *pick(saved)) for rule, pick in calls])
+        return made
+
 
 class Plans(dict[int, Plan]):
     """The plans of an entry, by the arguments that want gradients (as bits), and the classes of its nodes.
@@ -566,10 +575,7 @@ def with_kernels(out: Any) -> Any:
 @functools.cache
 def _in_c(plan: Plan, op: Op) -> Plan:
     """A plan that saves the same values and calls the same rules, in C where it can: all together, or some alone."""
-    rules = {rule: _guarded(rule, op.name, op.elementwise) for rule, _ in plan.calls}
-    made = copy.copy(plan)
-    made.calls = tuple((rules[rule], pick) for rule, pick in plan.calls)
-    made.only, made.direct = (rule and rules[rule] for rule in (plan.only, plan.direct))
+    made = plan.changed(lambda rule: _guarded(rule, op.name, op.elementwise))
     together = _guarded(lambda g, *saved: plan.gradients(g, saved), op.name, op.elementwise)
     made.gradients = lambda g, saved: together(g, *saved)
     return made

@@ -81,7 +81,7 @@ class RMSprop(Elementwise):
             arrays["grad_avg"] = 0.0
         return {"step": 0.0}, arrays
 
-    _moving = ("lr",)
+    _moving = ("lr", "momentum")
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         return {"lr": number(group["lr"]), **{name: group[name] for name in ("alpha", "eps", "momentum")}}

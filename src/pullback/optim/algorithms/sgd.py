@@ -81,7 +81,7 @@ class SGD(Elementwise):
     def _layout(self, group: Group) -> tuple[dict[str, float], dict[str, float]]:
         return {}, {"momentum_buffer": 0.0} if group["momentum"] else {}
 
-    _moving = ("lr",)
+    _moving = ("lr", "momentum")
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         return {
