@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import pullback
-from pullback.compile import waiting
+from pullback.compile.backends import waiting
 
 
 class Terminal(io.StringIO):

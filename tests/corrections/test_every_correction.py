@@ -132,7 +132,7 @@ ELSEWHERE = {
     'bridge/torch/exchange.py: "give t.cpu()': "tests/bridge/test_bridge_torch.py",
     '_locations.py: "write load(f, map_location': "tests/tensor/test_torch_files.py",
     '_locations.py: "map it to a device': "tests/device/test_moving.py",
-    'compile/backends/cuda.py: "if an earlier operation': "tests/device/test_cuda_compile.py",
+    'compile/backends/gpu/cuda.py: "if an earlier operation': "tests/device/test_cuda_compile.py",
     "cuda/graphs.py: ": "tests/device/test_graphs.py",
     'tensor/gpu.py: "call it in a compiled function': "tests/device/test_replays.py",
     "cuda/streams.py: 'call end_event": "tests/device/test_streams.py",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pullback.compile.backends import capture, cublas
+from pullback.compile.backends.gpu import capture, cublas
 from pullback.cuda import graphs, pool
 from pullback.diagnose import watch
 from pullback.ops.make import generators

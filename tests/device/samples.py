@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import pullback
-from pullback.compile.backends import cublas
+from pullback.compile.backends.gpu import cublas
 from pullback.diagnose import watch
 from pullback.tensor.nested import leaves
 from pullback.tensor.tensor import Tensor

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pullback.compile.backends import cublas
+from pullback.compile.backends.gpu import cublas
 
 from .cuda_shim import COMPILER
 from .fake import DeviceArray

@@ -15,7 +15,7 @@ import pytest
 
 import pullback
 from pullback import nn
-from pullback.compile.backends import cuda
+from pullback.compile.backends.gpu import cuda
 from pullback.compile.plan.on_gpu import OnGpu
 from pullback.diagnose import watch
 from pullback.interpreters.traced import TraceError

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pullback.compile.backends.cuda import OPTIONS
-from pullback.compile.backends.cuda_source import source
+from pullback.compile.backends.gpu.cuda import OPTIONS
+from pullback.compile.backends.gpu.cuda_source import source
 from pullback.compile.backends.loop import Access, Loop, Output, Step
 from tests.compile import test_compile_c as of_c
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pullback.compile.backends import cuda, cuda_source
 from pullback.compile.backends.c_steps import refusal
+from pullback.compile.backends.gpu import cuda, cuda_source
 from pullback.compile.backends.loop import Access, Loop, Output, Step
 from tests.compile import test_compile_c as of_c
 

@@ -11,7 +11,7 @@ import pytest
 
 import pullback
 from pullback import cuda, nn
-from pullback.compile.backends import capture
+from pullback.compile.backends.gpu import capture
 from pullback.tensor.tensor import Tensor
 
 from . import library

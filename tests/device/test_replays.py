@@ -17,8 +17,8 @@ import pytest
 
 import pullback
 from pullback import cuda, nn
-from pullback.compile.backends import capture, copies, cublas
-from pullback.compile.backends import cuda as kernels
+from pullback.compile.backends.gpu import capture, copies, cublas
+from pullback.compile.backends.gpu import cuda as kernels
 from pullback.compile.plan import replays
 from pullback.nn import functional
 from pullback.tensor.tensor import Tensor

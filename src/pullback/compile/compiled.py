@@ -24,6 +24,7 @@ from ..tensor.modes import thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import PLAIN, Lifted, Tensor, wrap
 from ..tensor.views import refuse_memory
+from .backends.waiting import announced
 from .compiled_node import CompiledNode
 from .front import WITH_GRAPHS
 from .function_class import held, of_tensors, tell
@@ -37,7 +38,6 @@ from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, handed_on, setting_of
 from .trace.tracing import Argument, NotTracedError, refuse_made
 from .trace.whole_calls import OutgrownError, must_freeze
-from .waiting import announced
 
 _MANY = 64
 """The number of signatures from which a warning is given."""

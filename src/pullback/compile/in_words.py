@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..tensor.printing import count_of_bytes
-from .backends import c_source, cuda_source
+from .backends import c_source
+from .backends.gpu import cuda_source
 from .backends.loop import Loop, Step
 from .plan.fuse import LoopStage
 from .plan.plan import Plan

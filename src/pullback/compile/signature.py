@@ -17,6 +17,7 @@ from ..tensor.gpu import gpu_of
 from ..tensor.nested import leaves
 from ..tensor.protocol import is_foreign, is_payload
 from ..tensor.tensor import Tensor
+from .backends.waiting import announced
 from .plan.fuse import LoopStage, schedule
 from .plan.on_gpu import OnGpu
 from .plan.plan import OnHost, Plan
@@ -29,7 +30,6 @@ from .trace.holders import equal, memory
 from .trace.program import Value
 from .trace.stand_in import MISSING, known_of
 from .trace.tracing import NotTracedError, rebuilder, trace
-from .waiting import announced
 
 Array = np.ndarray[Any, Any]
 _OF_RECORDING = frozenset(("is_grad_enabled", "requires_grad", "grad_fn", "is_leaf"))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from .. import errors
 from ..autograd.api import grad
 from ..compile import compile
-from ..compile.backends.capture import MODES, Pool, Recording, is_recording, now
+from ..compile.backends.gpu.capture import MODES, Pool, Recording, is_recording, now
 from ..tensor.gpu import gpu_library
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor

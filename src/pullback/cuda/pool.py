@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import errors
-from ..compile.backends.capture import Pool
+from ..compile.backends.gpu.capture import Pool
 from ..tensor.gpu import gpu_is_there, gpu_library
 from .devices import device as on_device
 from .devices import is_initialized, number_of

@@ -362,8 +362,9 @@ PyObject *pullback_loop(PyObject *self, PyObject *const *sequences, intptr_t cou
 
 
 @functools.cache
-def _header(name: str) -> str:
-    return Path(__file__).with_name(name).read_text("utf-8")
+def header(name: str) -> str:
+    """A file of C functions beside this one, or below it."""
+    return Path(__file__).parent.joinpath(name).read_text("utf-8")
 
 
 def own_part(loop: Loop) -> str:
@@ -402,5 +403,5 @@ def whole_source(loops: Sequence[Loop], functions: Sequence[str], inputs: int, o
     """The source of a library: functions of loops, and the one that Python calls, with these calls of others."""
     main = _MAIN.format(inputs=inputs, outputs=outputs, offset=object.__basicsize__, calls=calls)
     turning = any(facts(s.name).turns and s.dtype == np.float32 for loop in loops for s in loop.steps)
-    parts = [*map(_header, ("sharing.h", "elementary.h", "arithmetic.h")), *functions, main]
+    parts = [*map(header, ("sharing.h", "elementary.h", "arithmetic.h")), *functions, main]
     return (turns() if turning else "") + "\n".join(parts)

@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import message
-from ..waiting import progress
+from .waiting import progress
 
 BASE_FLAGS = (
     "-std=gnu11 -O3 -shared -fPIC -pthread -w"

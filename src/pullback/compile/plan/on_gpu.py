@@ -17,7 +17,8 @@ from ... import errors
 from ...kernels.counterparts import contiguous
 from ...tensor.gpu import gpu_library, to_gpu
 from ...tensor.protocol import is_foreign
-from ..backends import blocks, cuda
+from ..backends import blocks
+from ..backends.gpu import cuda
 from ..backends.loop import Loop
 from ..backends.steps import Called, fold
 from ..trace.program import Value

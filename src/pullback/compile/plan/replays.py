@@ -17,7 +17,7 @@ import numpy as np
 from ...kernels.counterparts import contiguous
 from ...tensor.gpu import gpu_library, of_device
 from ...tensor.protocol import DUE, is_foreign
-from ..backends import capture, copies, cublas, cuda
+from ..backends.gpu import capture, copies, cublas, cuda
 
 _MOVES = 3
 """How often an address may change until what lies there is copied in each call instead."""

@@ -23,7 +23,7 @@ from ...tensor.gpu import gpu_of
 from ...tensor.modes import restoring, thread
 from ...tensor.nested import CONTAINERS, leaves, rebuild
 from ...tensor.tensor import Lifted, Tensor
-from ..waiting import progress
+from ..backends.waiting import progress
 from .code_names import is_library, is_private
 from .consumed import is_iterator
 from .holders import CONTAINERS as HOLDING

@@ -12,9 +12,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from ...diagnose.watch import without_collector
-from ...errors import message
-from ...tensor.gpu import RECORDING, Started, gpu_library
+from ....diagnose.watch import without_collector
+from ....errors import message
+from ....tensor.gpu import RECORDING, Started, gpu_library
 
 MODES = {"global": "streamCaptureModeGlobal", "thread_local": "streamCaptureModeThreadLocal"}
 MODES["relaxed"] = "streamCaptureModeRelaxed"

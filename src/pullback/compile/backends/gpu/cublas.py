@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor.gpu import gpu_library
+from ....tensor.gpu import gpu_library
 from . import cuda
 
 WORKSPACE = {True: 32 << 20, False: 4 << 20}

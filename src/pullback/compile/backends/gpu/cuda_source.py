@@ -15,17 +15,16 @@ bit in each run:
 
 from __future__ import annotations
 
-import functools
 import math
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from .c_steps import c_type, turns
-from .loop import Loop
-from .nests import Nest, NestWriter, nests_of
-from .steps import facts, fold
+from ..c_source import header
+from ..c_steps import c_type, turns
+from ..loop import Loop
+from ..nests import Nest, NestWriter, nests_of
+from ..steps import facts, fold
 
 THREADS = 256
 """Threads of a block, a power of two."""
@@ -280,11 +279,6 @@ def name_of(loop: Loop) -> str:
     return "_".join(found) or "copies"
 
 
-@functools.cache
-def _header(name: str) -> str:
-    return Path(__file__).with_name(name).read_text("utf-8")
-
-
 def own_part(loop: Loop) -> tuple[str, list[Kernel]]:
     """The source of a loop's kernels without the functions that they call, and how they are called, in order."""
     writers = [_Writer(loop, nest, number) for number, nest in enumerate(nests_of(loop))]
@@ -296,5 +290,5 @@ def source(loop: Loop) -> tuple[str, list[Kernel]]:
     """The complete CUDA C source of a loop, and its kernels in the order in which they are called."""
     own, kernels = own_part(loop)
     turning = any(facts(step.name).turns and step.dtype == np.float32 for step in loop.steps)
-    parts = [*map(_header, ("cuda.h", "elementary.h", "arithmetic.h")), own]
+    parts = [*map(header, ("gpu/cuda.h", "elementary.h", "arithmetic.h")), own]
     return (turns() if turning else "") + "\n".join(parts), kernels

@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import message
-from ...tensor.gpu import AcceleratorError, gpu_library, of_device
-from . import c
+from ....errors import message
+from ....tensor.gpu import AcceleratorError, gpu_library, of_device
+from .. import c
+from ..loop import Loop, fill_empty
 from .cuda_source import THREADS, Kernel, source
-from .loop import Loop, fill_empty
 
 Runner = Callable[[Sequence[Any], Sequence[Any]], None]
 
