@@ -408,6 +408,7 @@ def _stated(error: Exception, given: Iterable[Any] = ()) -> bool:
 def _of_another_type(name: str, error: Exception, text: str, found: str) -> Exception:
     """An error of a documented type for one of another."""
     given = f".\n  The arguments were: {found}." if found else ""
+    text = text.removesuffix(".") if given else text
     if isinstance(error, MemoryError):
         return OutOfMemoryError(f"{name}(): can't allocate memory: {text or 'the result is too large'}{given}")
     if isinstance(error, OverflowError) and "int too" in text:  # as torch says it of a number

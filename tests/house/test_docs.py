@@ -132,6 +132,14 @@ def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     assert len(re.findall(r"[\u4e00-\u9fff]", _without_code(chinese))) > 300
 
 
+@pytest.mark.parametrize("path", [*DOCS.glob("zh/**/*.md"), ROOT / "README.zh-CN.md"], ids=str)
+def test_no_line_breaks_within_chinese_words(path: Path) -> None:
+    text = re.sub(r"```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL)
+    chinese = r"[\u3000-\u303f\u4e00-\u9fff\uff00-\uffef]"
+    broken = re.findall(rf".{{0,9}}{chinese} *\n *{chinese}.{{0,9}}", text)  # a page shows a space for the break
+    assert broken == []
+
+
 @pytest.mark.parametrize("edition", ["learn/index.md", "zh/learn/index.md"])
 def test_the_first_page_of_an_edition_leads_to_each_chapter_in_order(edition: str) -> None:
     numbered = re.findall(

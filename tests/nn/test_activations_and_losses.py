@@ -655,3 +655,39 @@ def test_a_loss_of_several_dtypes_has_torchs(name: str, kinds: tuple[str, ...]) 
     pytest.importorskip("ml_dtypes")
     found = [[str(t.dtype).partition(".")[2] for t in _mixed(lib, name, kinds, "mean")] for lib in (torch, pullback)]
     assert found[0] == found[1]
+
+
+WEIGHTED = list(itertools.product(("huber_loss", "l1_loss", "mse_loss"), itertools.product(FLOATS, repeat=3)))
+
+
+def _weighted_by(lib: Any, name: str, kinds: tuple[str, ...], reduction: str) -> tuple[Any, Any]:
+    """A weighted loss, and its first argument."""
+    values = [[0.5, -0.75, 3.0], [0.25, 1.0, -1.0], [1.0, 0.5, 2.0]]
+    x, y, w = (lib.tensor(v, dtype=getattr(lib, k)) for v, k in zip(values, kinds, strict=True))
+    x.requires_grad_()
+    return getattr(lib.nn.functional, name)(x, y, reduction=reduction, weight=w), x
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize(("name", "kinds"), WEIGHTED)
+def test_a_weighted_loss_has_the_dtype_of_what_it_multiplies(name: str, kinds: tuple[str, ...], reduction: str) -> None:
+    pytest.importorskip("ml_dtypes")
+    out, leaf = _weighted_by(pullback, name, kinds, reduction)
+    exact, exact_leaf = _weighted_by(pullback, name, ("float64",) * 3, reduction)
+    (g,), (slope,) = (pullback.autograd.grad(o.sum(), t) for o, t in ((out, leaf), (exact, exact_leaf)))
+    x, y, w = (getattr(pullback, k) for k in kinds)
+    losses = x if name == "huber_loss" else pullback.promote_types(x, y)
+    assert (out.dtype, g.dtype) == (pullback.promote_types(losses, w), x)
+    np.testing.assert_allclose(out.double().detach().numpy(), exact.detach().numpy(), 0.01)
+    np.testing.assert_allclose(g.double().numpy(), slope.numpy(), 0.01)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize(("name", "kinds"), WEIGHTED)
+def test_a_weighted_loss_has_torchs_dtype(name: str, kinds: tuple[str, ...], reduction: str) -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("ml_dtypes")
+    theirs, ours = (_weighted_by(lib, name, kinds, reduction)[0].detach() for lib in (torch, pullback))
+    assert str(ours.dtype).partition(".")[2] == str(theirs.dtype).partition(".")[2]
+    np.testing.assert_allclose(ours.double().numpy(), theirs.double().numpy(), 0.01 if "bfloat16" in kinds else 1e-3)

@@ -14,7 +14,7 @@ from ...ops.reduce import sums
 from ...ops.reduce.norm import norm
 from ...table.calls import write_out
 from ...table.entry import composite, constant
-from ...table.samples import A, S, V, index, inf
+from ...table.samples import A, S, V, index, inf, nan
 from ...tensor import dtypes
 from ...tensor.arrays import zeros_beside
 from ...tensor.protocol import is_foreign, on_arrays
@@ -39,7 +39,10 @@ from .primitives import at_least
         S(A(3, 2, layout="T"), A(3, 2, layout="step")),
     ],
     kinks=lambda: [S(V([[1.0, 2.0], [0.0, 0.0], [1e-9, 0.0]]), V([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]))],
-    refused=lambda: [S(A(3), A(3)), S(A(2, 3), A(2, 2)), S(A(2, 3), A(2, 3), 2), S(A(2, 3)), S([1.0], [1.0])],
+    refused=lambda: [
+        *(S(A(3), A(3), dim=0, eps=eps) for eps in (-1.0, -1e-30, nan)),
+        *(S(A(3), A(3)), S(A(2, 3), A(2, 2)), S(A(2, 3), A(2, 3), 2), S(A(2, 3)), S([1.0], [1.0])),
+    ],
 )
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `dim`: ``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))``.
@@ -49,6 +52,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     tensor([0.9600])
     """
     tensors("cosine_similarity", x1=x1, x2=x2)
+    if not eps >= 0:
+        raise refuse("cosine_similarity", "eps of at least 0", eps, error=RuntimeError)
     dtype = dtypes.result_type([x1._data, x2._data])
     if dtype.kind != "f":
         raise refuse("cosine_similarity", "floating point numbers", f"{errors.describe(x1)}, {errors.describe(x2)}")

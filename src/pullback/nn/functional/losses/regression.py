@@ -143,6 +143,10 @@ def l1_loss(
     return _weighted("l1_loss", abs(deviation), weight, input, reduction)
 
 
+def _without_bfloat16(t: Tensor) -> Tensor:
+    return to(t, np.dtype(np.float32)) if t._data.dtype.kind == "V" else t
+
+
 @pointwise(
     home="nn.functional",
     node="HuberLossBackward0",
@@ -159,7 +163,7 @@ def _huber(input: Any, delta: float) -> Any:
 
 @composite(
     home="nn.functional",
-    narrow="as the first",
+    narrow="itself",
     samples=lambda: both(S(A(2, 3), A(2, 3), delta=0.5), S(A(2, 3), A(2, 3), "sum", 3), *_WEIGHTS[1:]),
     kinks=lambda: [S(V([1.0, inf, 0.0, -1.0, -inf]), V([0.0] * 5), "none")],
     refused=lambda: [*_NO_WEIGHTS, S(A(2), A(2), delta=0), S(A(2), A(2), delta="x")],
@@ -169,17 +173,18 @@ def huber_loss(
 ) -> Tensor:
     """Half the squared deviation up to `delta`, and beyond it ``delta * (|input - target| - delta / 2)``.
 
-    The result has the dtype of `input`.
+    The result has the dtype of `input`, promoted with the one of `weight`.
     """
     reduction = chosen_reduction("huber_loss", reduction)
     need_numbers("huber_loss", delta=delta)
     if delta <= 0:
         raise refuse("huber_loss", "delta above 0", delta)
-    deviation = _deviation("huber_loss", input, target, alike=False)
+    tensors("huber_loss", input=input, target=target)
+    deviation = _deviation("huber_loss", _without_bfloat16(input), _without_bfloat16(target), alike=False)
     warn_of_broadcast("huber_loss", input, target)
     losses, kind = _huber(deviation, delta), input._data.dtype
     if kind != losses._data.dtype:
-        if kind.kind != "f":
+        if kind.kind not in "fV":
             text = f"result type {losses.dtype} can't be cast to the desired output type {input.dtype}"
             raise RuntimeError(errors.message(f"huber_loss(): {text}", do="convert the input, as input.float()"))
         losses = to(losses, kind)
