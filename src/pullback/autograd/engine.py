@@ -352,11 +352,13 @@ def _sum(held: Any, g: Any, own: set[Any], mark: Any, taped: bool) -> Any:
     """The sum of the held gradient, if any, and `g`: in place if `own` says that its memory is unshared."""
     if held is None:
         return g
-    if mark in own:
+    if mark in own and type(g) is np.ndarray:  # it may be sparse beside a dense one
         return np.add(held, g, held)
     total = np.add(held, g)
     if type(total) is np.ndarray and not taped:
         own.add(mark)
+    else:
+        own.discard(mark)
     return total
 
 

@@ -5,7 +5,8 @@ A subclass defines
 * `_counts` and `_arrays`, or `_layout`: the state of a parameter, numbers and arrays of its shape;
 * `_coefficients`: the numbers that the rule uses in a step, from the options of the group and the counts;
 * `_rule`: the arithmetic, in place, on blocks of real numbers (`sweep.py`);
-* `_count`: the update of counts other than the number of the step.
+* `_count`: the update of counts other than the number of the step;
+* `_takes_sparse` and `_stays`: whether sparse gradients are taken, and at their entries alone.
 
 Everything else is done here, once: the options' domains, weight decay and the direction, which parameters share a
 call, the state and its versions.
@@ -49,6 +50,9 @@ class Elementwise(Optimizer):
     """The coefficients that may differ from step to step; the rule compares the others alone. None: its large steps
     are NumPy's, and no loop in C."""
 
+    _takes_sparse: ClassVar[bool] = False
+    """Whether sparse gradients are taken, where there is no weight decay."""
+
     def __init__(self, params: Params, defaults: Group) -> None:
         check_options(type(self).__name__, defaults)
         if "betas" in defaults:
@@ -71,6 +75,22 @@ class Elementwise(Optimizer):
         """The counts other than the number of the step, `others`, for the next step."""
         return ()
 
+    def _stays(self, group: Group) -> bool:
+        """Whether a gradient of zero changes nothing: the step for a sparse one is that of its entries alone."""
+        return True
+
+    def _check_sparse(self, group: Group) -> None:
+        """Refuse sparse gradients, unless the rule takes them."""
+        if all(p._grad is None or not isinstance(p._grad, SparseTensor) for p in group["params"]):
+            return
+        if not self._takes_sparse:
+            text, do = f"{type(self).__name__} does not support sparse gradients", "use SGD, Adagrad or SparseAdam"
+        elif number(group["weight_decay"]):
+            text, do = "weight_decay option is not compatible with sparse gradients", "set weight_decay=0"
+        else:
+            return
+        raise RuntimeError(message(text, do=f"{do}, or make the gradient dense with to_dense()"))
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient, and return what `closure` returned.
 
@@ -79,14 +99,7 @@ class Elementwise(Optimizer):
         """
         loss = self._evaluated(closure)
         for group in self.param_groups:
-            for p in group["params"]:  # all of them, before any is updated
-                if p._grad is not None and isinstance(p._grad, SparseTensor):
-                    raise RuntimeError(
-                        message(
-                            f"{type(self).__name__} does not support sparse gradients",
-                            do="use SparseAdam, or make the gradient dense with to_dense()",
-                        )
-                    )
+            self._check_sparse(group)  # of all of them, before any parameter is updated
         for group in self.param_groups:
             params = [p for p in group["params"] if p.grad is not None]
             if len(set(params)) == len(params):
@@ -118,10 +131,10 @@ class Elementwise(Optimizer):
             if now:
                 now[0] = float(now[0]) + 1
             coefficients = self._coefficients(group, first, *now)
-            held = self._without_large(
-                [[memory_of(t._data) for t in ts[:end]] for ts in members], coefficients, prelude, tuple(arrays)
-            )
-            self._sweep(functools.partial(self._on_block, prelude, tuple(arrays), coefficients), held)
+            held = [self._arrays_of(*tensors[:end], group=group) for tensors in members]
+            rest = self._without_large(held, coefficients, prelude, tuple(arrays))
+            self._sweep(functools.partial(self._on_block, prelude, tuple(arrays), coefficients), rest)
+            self._put_back(members, held, group)
             if now:
                 now[1:] = self._count(group, *now)
                 for tensors in members:
@@ -131,6 +144,23 @@ class Elementwise(Optimizer):
                 for t in tensors[1:]:
                     t._share_version().n += 1
         WRITES.n = next_write()
+
+    def _arrays_of(self, grad: Tensor, *tensors: Tensor, group: Group) -> list[Array]:
+        """The arrays that a step reads and writes: of a sparse gradient and the rest its entries, if the rest stays."""
+        if not isinstance(grad, SparseTensor):
+            return [memory_of(t._data) for t in (grad, *tensors)]
+        if not self._stays(group):
+            return [memory_of(t._data) for t in (grad.to_dense(), *tensors)]
+        at, values = _entries(grad)
+        return [values, *(memory_of(t._data)[at] for t in tensors)]
+
+    def _put_back(self, members: list[list[Any]], held: list[list[Array]], group: Group) -> None:
+        """Write the entries that a step has changed to the tensors that they were taken from."""
+        for (grad, *tensors), (_, *arrays) in zip(members, held, strict=True):
+            if isinstance(grad, SparseTensor) and self._stays(group):
+                at, _ = _entries(grad)
+                for t, array in zip(tensors, arrays, strict=False):
+                    memory_of(t._data)[at] = array
 
     def _without_large(
         self, members: list[list[Array]], coefficients: dict[str, Any], prelude: Prelude, names: tuple[str, ...]
@@ -206,6 +236,12 @@ class Elementwise(Optimizer):
         elif maximize:
             grad = np.negative(grad, out=work[0])
         cls._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
+
+
+def _entries(grad: Any) -> tuple[tuple[Array, ...], Array]:
+    """Where a sparse gradient has entries, each place once, and these."""
+    summed = grad.to_sparse_coo().coalesce().detach()
+    return tuple(summed.indices()._data), summed.values()._data
 
 
 Prelude = tuple[float | None, float | None, bool]

@@ -31,7 +31,7 @@ class Tensorwise(Optimizer):
                 message(f"{who} does not support complex parameters", do="optimise the real and the imaginary part")
             )
         if isinstance(grad, SparseTensor):
-            raise RuntimeError(message(f"{who} does not support sparse gradients", do="use SparseAdam"))
+            raise RuntimeError(message(f"{who} does not support sparse gradients", do="use SGD, Adagrad or SparseAdam"))
 
     def _advance(self, p: Tensor, grad: Tensor, state: dict[str, Any], group: Group) -> None:
         """One step for a parameter."""

@@ -36,10 +36,13 @@ class Adagrad(Elementwise):
     imaginary parts. `foreach` and `fused` choose among PyTorch's implementations of this formula; they are accepted,
     and make no difference here.
 
+    A sparse gradient, as of ``embedding(..., sparse=True)``, counts as zero where it has no entry, and a step costs as
+    much as its entries.
+
     State, from the beginning: `step` (t, a 0-d tensor) and `sum` (s, like p).
 
     Raises `ValueError` if `lr`, `lr_decay`, `weight_decay`, `initial_accumulator_value` or `eps` is negative;
-    `NotImplementedError` for `differentiable=True`.
+    `NotImplementedError` for `differentiable=True`; `RuntimeError` in a step for a sparse gradient with weight decay.
 
     Source: Duchi et al., Adaptive subgradient methods for online learning and stochastic optimization, JMLR 12, 2011,
     https://jmlr.org/papers/v12/duchi11a.html, in the form of
@@ -77,6 +80,7 @@ class Adagrad(Elementwise):
         return {"step": 0.0}, {"sum": self.defaults["initial_accumulator_value"]}
 
     _moving = ("rate",)
+    _takes_sparse = True
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         (step,) = counts

@@ -36,10 +36,14 @@ class SGD(Elementwise):
     in place. `nesterov` follows d + momentum * b instead of b; without momentum, d itself is followed. `foreach` and
     `fused` choose among PyTorch's implementations of this one formula; they are accepted and make no difference.
 
+    A sparse gradient, as of ``embedding(..., sparse=True)``, counts as zero where it has no entry. Without momentum, a
+    step costs as much as its entries.
+
     State: `momentum_buffer` (b, like p), if `momentum` is not zero.
 
     Raises `ValueError` if `lr`, `momentum` or `weight_decay` is negative, or if `nesterov` is asked for
-    without momentum or with dampening; `NotImplementedError` for `differentiable=True`.
+    without momentum or with dampening; `NotImplementedError` for `differentiable=True`; `RuntimeError` in a step for a
+    sparse gradient with weight decay.
 
     Source: Sutskever et al., On the importance of initialization and momentum in deep learning, ICML 2013, in the form
     of https://docs.pytorch.org/docs/stable/generated/torch.optim.SGD.html.
@@ -82,6 +86,10 @@ class SGD(Elementwise):
         return {}, {"momentum_buffer": 0.0} if group["momentum"] else {}
 
     _moving = ("lr", "momentum")
+    _takes_sparse = True
+
+    def _stays(self, group: Group) -> bool:
+        return not group["momentum"]
 
     def _coefficients(self, group: Group, first: bool, *counts: Any) -> dict[str, Any]:
         return {
