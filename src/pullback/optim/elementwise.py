@@ -131,10 +131,13 @@ class Elementwise(Optimizer):
             if now:
                 now[0] = float(now[0]) + 1
             coefficients = self._coefficients(group, first, *now)
-            held = [self._arrays_of(*tensors[:end], group=group) for tensors in members]
-            rest = self._without_large(held, coefficients, prelude, tuple(arrays))
+            taken = [self._taken(*tensors[:end], group=group) for tensors in members]
+            rest = self._without_large([held for _, held in taken], coefficients, prelude, tuple(arrays))
             self._sweep(functools.partial(self._on_block, prelude, tuple(arrays), coefficients), rest)
-            self._put_back(members, held, group)
+            for (_, *tensors), (at, (_, *held)) in zip(members, taken, strict=True):
+                if at is not None:
+                    for t, entries in zip(tensors, held, strict=False):
+                        memory_of(t._data)[at] = entries
             if now:
                 now[1:] = self._count(group, *now)
                 for tensors in members:
@@ -145,22 +148,15 @@ class Elementwise(Optimizer):
                     t._share_version().n += 1
         WRITES.n = next_write()
 
-    def _arrays_of(self, grad: Tensor, *tensors: Tensor, group: Group) -> list[Array]:
-        """The arrays that a step reads and writes: of a sparse gradient and the rest its entries, if the rest stays."""
+    def _taken(self, grad: Any, *tensors: Tensor, group: Group) -> tuple[Any, list[Array]]:
+        """The arrays that a step reads and writes: the tensors' own, or copies of the entries at the given indices."""
         if not isinstance(grad, SparseTensor):
-            return [memory_of(t._data) for t in (grad, *tensors)]
+            return None, [memory_of(t._data) for t in (grad, *tensors)]
         if not self._stays(group):
-            return [memory_of(t._data) for t in (grad.to_dense(), *tensors)]
-        at, values = _entries(grad)
-        return [values, *(memory_of(t._data)[at] for t in tensors)]
-
-    def _put_back(self, members: list[list[Any]], held: list[list[Array]], group: Group) -> None:
-        """Write the entries that a step has changed to the tensors that they were taken from."""
-        for (grad, *tensors), (_, *arrays) in zip(members, held, strict=True):
-            if isinstance(grad, SparseTensor) and self._stays(group):
-                at, _ = _entries(grad)
-                for t, array in zip(tensors, arrays, strict=False):
-                    memory_of(t._data)[at] = array
+            return None, [memory_of(t._data) for t in (grad.to_dense(), *tensors)]
+        summed = grad.to_sparse_coo().coalesce().detach()
+        at = tuple(summed.indices()._data)
+        return at, [summed.values()._data, *(memory_of(t._data)[at] for t in tensors)]
 
     def _without_large(
         self, members: list[list[Array]], coefficients: dict[str, Any], prelude: Prelude, names: tuple[str, ...]
@@ -236,12 +232,6 @@ class Elementwise(Optimizer):
         elif maximize:
             grad = np.negative(grad, out=work[0])
         cls._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
-
-
-def _entries(grad: Any) -> tuple[tuple[Array, ...], Array]:
-    """Where a sparse gradient has entries, each place once, and these."""
-    summed = grad.to_sparse_coo().coalesce().detach()
-    return tuple(summed.indices()._data), summed.values()._data
 
 
 Prelude = tuple[float | None, float | None, bool]
