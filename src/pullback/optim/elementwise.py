@@ -115,29 +115,34 @@ class Elementwise(Optimizer):
         names, end = (*arrays, *counts), 2 + len(arrays)
         batches: defaultdict[tuple[Any, ...], list[list[Any]]] = defaultdict(list)
         for p in params:
+            grad: Any = p._grad
+            sparse = isinstance(grad, SparseTensor)
+            if sparse:
+                sparse = self._stays(group)
+                grad = grad.to_sparse_coo().coalesce().detach() if sparse else grad.to_dense()
             state = self.state[p] if names else {}
             first = False
             try:
-                tensors = [p._grad, p, *map(state.__getitem__, names)]
+                tensors = [grad, p, *map(state.__getitem__, names)]
             except KeyError:
                 first = True
                 self._begin(p, group)
-                tensors = [p._grad, p, *map(state.__getitem__, names)]
+                tensors = [grad, p, *map(state.__getitem__, names)]
             at = [t._data.item() for t in tensors[end:]] if counts else ()
-            batches[first, p._data.dtype, *at].append(tensors)
+            batches[first, sparse, p._data.dtype, *at].append(tensors)
         prelude = _prelude(group)
-        for (first, *_), members in batches.items():
+        for (first, sparse, *_), members in batches.items():
             now = [t._data[()] for t in members[0][end:]]  # NumPy scalars: in the precision they are stored in
             if now:
                 now[0] = float(now[0]) + 1
             coefficients = self._coefficients(group, first, *now)
-            taken = [self._taken(*tensors[:end], group=group) for tensors in members]
-            rest = self._without_large([held for _, held in taken], coefficients, prelude, tuple(arrays))
+            held = [_entries(*ts[:end]) if sparse else [memory_of(t._data) for t in ts[:end]] for ts in members]
+            rest = self._without_large(held, coefficients, prelude, tuple(arrays))
             self._sweep(functools.partial(self._on_block, prelude, tuple(arrays), coefficients), rest)
-            for (_, *tensors), (at, (_, *held)) in zip(members, taken, strict=True):
-                if at is not None:
-                    for t, entries in zip(tensors, held, strict=False):
-                        memory_of(t._data)[at] = entries
+            if sparse:
+                for (grad, *tensors), (_, *changed) in zip(members, held, strict=True):
+                    for t, entries in zip(tensors, changed, strict=False):
+                        memory_of(t._data)[_places(grad)] = entries
             if now:
                 now[1:] = self._count(group, *now)
                 for tensors in members:
@@ -147,16 +152,6 @@ class Elementwise(Optimizer):
                 for t in tensors[1:]:
                     t._share_version().n += 1
         WRITES.n = next_write()
-
-    def _taken(self, grad: Any, *tensors: Tensor, group: Group) -> tuple[Any, list[Array]]:
-        """The arrays that a step reads and writes: the tensors' own, or copies of the entries at the given indices."""
-        if not isinstance(grad, SparseTensor):
-            return None, [memory_of(t._data) for t in (grad, *tensors)]
-        if not self._stays(group):
-            return None, [memory_of(t._data) for t in (grad.to_dense(), *tensors)]
-        summed = grad.to_sparse_coo().coalesce().detach()
-        at = tuple(summed.indices()._data)
-        return at, [summed.values()._data, *(memory_of(t._data)[at] for t in tensors)]
 
     def _without_large(
         self, members: list[list[Array]], coefficients: dict[str, Any], prelude: Prelude, names: tuple[str, ...]
@@ -232,6 +227,17 @@ class Elementwise(Optimizer):
         elif maximize:
             grad = np.negative(grad, out=work[0])
         cls._rule(param, grad, work[1:], **dict(zip(names, state, strict=True)), **coefficients)
+
+
+def _places(grad: Any) -> tuple[Array, ...]:
+    """Where a coalesced gradient has entries: the index along each of its sparse axes."""
+    return tuple(grad.indices()._data)
+
+
+def _entries(grad: Any, *tensors: Tensor) -> list[Array]:
+    """The entries of a coalesced gradient, and copies of those of tensors at the same places."""
+    at = _places(grad)
+    return [grad.values()._data, *(memory_of(t._data)[at] for t in tensors)]
 
 
 Prelude = tuple[float | None, float | None, bool]
