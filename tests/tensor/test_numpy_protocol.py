@@ -432,6 +432,14 @@ def test_what_writes_into_its_argument_is_refused_and_says_what_to_do_instead(fu
     assert (a == 5.0).any()
 
 
+def test_nan_to_num_is_refused_where_it_would_write_to_a_tensor() -> None:
+    t = pullback.tensor([1.0, np.nan], requires_grad=True)
+    with pytest.raises(TypeError, match=r"numpy.nan_to_num\(\): a Tensor cannot be written(.|\n)*leave copy=False out"):
+        np.nan_to_num(t, copy=False)
+    assert np.isnan(t[1].item())
+    assert np.nan_to_num(t, copy=True, nan=3.0).tolist() == [1.0, 3.0]
+
+
 def test_like_a_tensor_is_a_tensor() -> None:
     x = pullback.tensor(A, requires_grad=True)
     for like in (

@@ -356,12 +356,20 @@ def _ends(given: dict[str, Any]) -> dict[str, Any]:
     return ends | {name: value for name, value in given.items() if value is not None}
 
 
+def _numpy_nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """`np.nan_to_num`; with copy=False it would write to the Tensor itself."""
+    if not copy:
+        text = "numpy.nan_to_num(): a Tensor cannot be written to by NumPy, which does not record it"
+        raise errors.final(TypeError(errors.message(text, do="leave copy=False out, and use the result")))
+    return nan_to_num(x, nan, posinf, neginf)
+
+
 @pointwise(
     inplace=True,
     narrow=_ends,
     out="exact",
     input=lambda g, input: only(np.isfinite(plain(input)), g),
-    numpy={np.nan_to_num: lambda x, copy=True, nan=0.0, posinf=None, neginf=None: nan_to_num(x, nan, posinf, neginf)},
+    numpy={np.nan_to_num: _numpy_nan_to_num},
     samples=lambda: [
         *unary(),
         S(A(3), 1.0, 2.0, -2.0),

@@ -184,7 +184,7 @@ _INSTEAD: dict[Any, str] = {
     np.place: "t.masked_scatter(mask, values), or masked_scatter_ to write in place",
     np.putmask: "where(mask, values, t), or t[mask] = ... to write in place",
     np.copyto: "t.copy_(values)",
-    np.fill_diagonal: "t.fill_diagonal_(value)",
+    np.fill_diagonal: "t[numpy.diag_indices(n)] = value",
 }
 
 
