@@ -39,6 +39,7 @@ from .subscripts import (
     arrays_of,
     is_mask,
     numbers_of_each,
+    of_the_last,
     pick_at,
     tensors_of,
     two_steps,
@@ -50,6 +51,38 @@ def _viewed(input: Any, steps: Any) -> Any:
     if _in_pairs(steps):
         input = on(copied_in_order, input)
     return functools.reduce(lambda found, step: on(step[0].call, found, *step[1]), steps, input)
+
+
+def _picked(part: Any, second: Any) -> Any:
+    """The gradient of values that were written at positions, from that of the tensor they were written to."""
+    picked, places = on(pick_at, part, second), tuple([p for p in second if p is not None])
+    if any(is_mask(p) for p in places):  # it has each place once
+        return picked
+    axes, adjacent = layout(second)
+    return of_the_last(
+        picked,
+        [np.shape(part)[a] for a in axes],
+        places,
+        lambda zeros, numbers: on(_index_put, zeros, numbers, (), places),
+        lambda whole: on(pick_at, whole, places),
+        axes[0] if adjacent else 0,
+    )
+
+
+def _written(g: Any, steps: Any) -> Any:
+    """The gradient of what was written into the view that `steps` lead to, or at positions in that view."""
+    found = _viewed(g, steps)
+    places = [p for op, args in steps if op is pick_at.op for p in args[0] if p is not None]
+    if not places:
+        return found
+    return of_the_last(
+        found,
+        np.shape(g),
+        places,
+        lambda zeros, numbers: on(put_into_base, zeros, numbers, steps),
+        lambda whole: _viewed(whole, steps),
+        shape=np.shape(found),
+    )
 
 
 def _in_pairs(steps: Any) -> bool:
@@ -84,7 +117,7 @@ def _put_through_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dic
     batch=_put_through_of_each,
     numbers="",
     input=lambda g, steps: on(put_into_base, g, 0.0, steps),
-    values=lambda g, steps: _viewed(g, steps),
+    values=lambda g, steps: _written(g, steps),
 )
 @on_arrays
 def put_into_base(input: Any, values: Any, steps: Any) -> Any:
@@ -140,7 +173,7 @@ def put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, An
     batch=put_of_each,
     numbers="",
     input=lambda g, first, second: on(_index_put, g, 0.0, first, second),
-    values=lambda g, first, second: on(pick_at, on(getitem, g, first), second),
+    values=lambda g, first, second: _picked(on(getitem, g, first), second),
 )
 @on_arrays
 def _index_put(input: Any, values: Any, first: Any, second: Any) -> Any:

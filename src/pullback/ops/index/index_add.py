@@ -24,6 +24,7 @@ from ..shape.reshape import expand, reshape
 from .assignment import overwrite
 from .gather import fitting_number, index_select, straight
 from .scatter import combined
+from .subscripts import of_the_last
 
 
 def refuse_dtypes(name: str, input: Tensor, source: Any) -> None:
@@ -242,6 +243,19 @@ def _copy_slices(out: Any, dim: int, index: Any, source: Any) -> None:
     _put_slices(*_slices("index_copy", out, dim, index, source, IndexError, dtypes=(INT64,)))
 
 
+def _slices_copied(g: Any, dim: int, index: Any) -> Any:
+    """The gradient of slices that were copied to positions, from that of the result."""
+    axis, index = wrap_axis(dim, np.ndim(g)), np.reshape(index, -1)
+    return of_the_last(
+        on(index_select, g, dim, index),
+        np.shape(g)[axis : axis + 1] or (1,),
+        (index,),
+        lambda zeros, numbers: on(index_copy, zeros, 0, index, numbers),
+        lambda whole: on(index_select, whole, 0, index),
+        axis,
+    )
+
+
 def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     refuse_dtypes("index_copy", input, source)
 
@@ -252,7 +266,7 @@ def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) ->
     numbers="",
     out="exact",
     input=lambda g, dim, index: on(index_fill, g, dim, index, 0.0),
-    source=lambda g, dim, index, source_shape: reshaped(on(index_select, g, dim, index), source_shape),
+    source=lambda g, dim, index, source_shape: reshaped(_slices_copied(g, dim, index), source_shape),
     samples=_SLICES,
     refused=_NO_SLICES,
 )
@@ -260,7 +274,7 @@ def _check_index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) ->
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:
     """`input` with its slices along `dim` at the positions in `index` replaced by the slices of `source`.
 
-    Where a position repeats, the last slice wins; the gradient goes to all of them, as in torch.
+    Where a position repeats, the last slice wins, and has the gradient; in torch all of them have it.
     """
     out = copied(input)
     _copy_slices(out, dim, index, source)

@@ -22,6 +22,7 @@ from ...tensor.adding import summing
 from ...tensor.arrays import broadcasts_to, copied, wrap_axis, zeros_beside
 from ...tensor.protocol import into_array, is_array, on_arrays
 from ...tensor.tensor import Tensor
+from ...tensor.views import refuse_memory
 from ..elementwise.limits import where
 from ..shape.reshape import reshape
 from ..shape.slices import getitem
@@ -29,7 +30,7 @@ from ..shape.strided import laid_over, strided_arguments
 from .assignment import _index_put, overwrite, put_into_base, put_of_each, write
 from .gather import check_mask, fitting_number, take
 from .index_add import refuse_dtypes
-from .subscripts import arrays_of, in_rows, pick_at, tensors_of, two_steps
+from .subscripts import arrays_of, in_rows, of_the_last, pick_at, tensors_of, two_steps
 
 # Flat positions -------------------------------------------------------------------------------------------------------
 
@@ -66,6 +67,20 @@ def _put_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, A
     return write(rows, source, (), in_rows(level, index)).reshape(level.size, *input._data.shape)
 
 
+def _put_there(g: Any, index: Any, accumulate: bool) -> Any:
+    """The gradient of elements that were put at flat positions, from that of the result."""
+    found = on(take, g, index)
+    if accumulate:
+        return found
+    return of_the_last(
+        found,
+        np.shape(g),
+        (index,),
+        lambda zeros, numbers: on(put, zeros, index, numbers, False),
+        lambda whole: on(take, whole, index),
+    )
+
+
 def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     refuse_dtypes("put", input, source)
     return input, index, source, accumulate
@@ -78,7 +93,7 @@ def _check_put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = 
     batch=_put_of_each,
     numbers="",
     input=lambda g, index, accumulate: g if accumulate else on(put, g, index, 0.0, False),
-    source=lambda g, index, source_shape: np.reshape(on(take, g, index), source_shape),
+    source=lambda g, index, accumulate, source_shape: np.reshape(_put_there(g, index, accumulate), source_shape),
     samples=lambda: [
         S(A(3, 4), V([2, -1], "int64"), A(2)),
         S(A(3, 4), V([[2, 0], [11, 5]], "int64"), A(4)),
@@ -418,6 +433,7 @@ alias("index_put_", _index_put_)
         S(A(3, 4), A(2), (2, 2), (1, 2), 1),
         S(A(3, 4), A(2, 2), (2, 2), (1, 20)),
         S(A(3, 4), 1.0, (1,), (1,)),
+        S(A(5), A(3), (3,), (0,)),
     ],
     differs=lambda: [
         Differs("torch keeps the gradient of the replaced part, not that of the rest", check)
@@ -425,8 +441,9 @@ alias("index_put_", _index_put_)
     ],
 )
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """`input` with the elements that `as_strided` selects replaced by `src`."""
+    """`input` with the elements that `as_strided` selects, each of them once, replaced by `src`."""
     args = strided_arguments(input, size, stride, storage_offset)
+    refuse_memory(np.lib.stride_tricks.as_strided(np.empty(1, np.bool_), *args[:2]))
     return put_through(
         "as_strided_scatter", input, src, args[0], laid_over.op, *args, title="AsStridedScatterBackward0"
     )

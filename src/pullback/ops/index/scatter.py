@@ -1,6 +1,6 @@
 """Scattering: values put, added or combined at positions along an axis, one for each element. The reverse of `gather`.
 
-`scatter` writes: where a position repeats, the last value wins, and the gradient goes to all of them, as in torch. The
+`scatter` writes: where a position repeats, the last value wins, and has the gradient; in torch all of them have it. The
 others combine. All work on flat positions (see `kernels/positions.py`).
 """
 
@@ -24,6 +24,7 @@ from ...tensor.protocol import into_array, is_array, on_arrays
 from ...tensor.tensor import Tensor, wrap
 from .assignment import overwrite
 from .gather import _scatter_sum, fitting_number, gather, one_axis
+from .subscripts import of_the_last
 
 
 @into_array(2)
@@ -111,13 +112,24 @@ def _scatter_into(out: Any, dim: int, index: Any, src: Any) -> None:
     _combine("scatter", None, out, dim, index, src)
 
 
+def _scattered(g: Any, dim: int, index: Any) -> Any:
+    """The gradient of values that were scattered, from that of the result."""
+    return of_the_last(
+        on(gather, g, dim, index),
+        np.shape(g),
+        (index,),
+        lambda zeros, numbers: on(_scatter, zeros, dim, index, numbers),
+        lambda whole: on(gather, whole, dim, index),
+    )
+
+
 @linear(
     method=False,
     narrow="one dtype",
     batch=by_positions("dim"),
     numbers="",
     input=lambda g, dim, index: on(_scatter, g, dim, index, 0.0),
-    src=lambda g, dim, index: on(gather, g, dim, index),
+    src=lambda g, dim, index: _scattered(g, dim, index),
 )
 @on_arrays
 def _scatter(input: Any, dim: int, index: Any, src: Any) -> Any:

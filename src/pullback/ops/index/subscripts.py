@@ -7,6 +7,7 @@ of its True elements. So ``x[0, :, [1, 2]]`` keeps its axes in order, where NumP
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
 from collections.abc import Sequence
@@ -16,12 +17,13 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batched import looped, refused
+from ...kernels.masks import only
 from ...kernels.positions import add_at, layout
 from ...table.calls import apply, on
 from ...table.entry import linear, method
 from ...table.tensor_methods import other_kind
 from ...tensor.adding import summing
-from ...tensor.arrays import beside, zeros_beside
+from ...tensor.arrays import arange_beside, beside, zeros_beside
 from ...tensor.modes import LEVELS, thread
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.protocol import is_array, is_payload
@@ -268,6 +270,26 @@ def aligned(level: Any, index: Any, rank: int) -> Any:
         return level.value(index) if isinstance(index, Tensor) else index
     value, shape = level.value(index), index._data.shape
     return np.reshape(value, (level.size, *(1,) * (rank - len(shape)), *shape))
+
+
+def of_the_last(picked: Any, whole: Any, places: Any, write: Any, read: Any, axis: int = 0, shape: Any = None) -> Any:
+    """`picked`, a gradient at positions, with 0 for each value that a later one has overwritten at the same place.
+
+    whole: the shape of what has the places. places: the arrays of positions, whose axes are those of `picked` from
+    `axis` on. write, read: ``write(zeros, numbers)`` puts numbers at the positions, ``read(zeros)`` looks there.
+    shape: that of the numbers, if it is not the positions'.
+    """
+    shape = np.broadcast_shapes(*map(np.shape, places)) if shape is None else shape
+    zeros: Any = zeros_beside(picked, whole, np.int64)
+    number: Any = np.reshape(arange_beside(picked, math.prod(shape)), shape)
+    if any(isinstance(p, Lifted) for p in places):  # so that the transform is asked
+        zeros, number = wrap(zeros), wrap(number)
+    last = read(write(zeros, number)) == number
+    last = last._data if type(last) is Tensor else last
+    if type(last) is np.ndarray and last.all():
+        return picked
+    rank = np.ndim(picked) - axis - len(shape)
+    return only(np.reshape(last, (*shape, *(1,) * rank)), picked)
 
 
 @linear(
