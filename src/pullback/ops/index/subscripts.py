@@ -280,6 +280,8 @@ def of_the_last(picked: Any, whole: Any, places: Any, write: Any, read: Any, axi
     shape: that of the numbers, if it is not the positions'.
     """
     shape = np.broadcast_shapes(*map(np.shape, places)) if shape is None else shape
+    if math.prod(shape) < 2:
+        return picked
     zeros: Any = zeros_beside(picked, whole, np.int64)
     number: Any = np.reshape(arange_beside(picked, math.prod(shape)), shape)
     if any(isinstance(p, Lifted) for p in places):  # so that the transform is asked
