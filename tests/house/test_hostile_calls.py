@@ -107,7 +107,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def as_before() -> None:
     """Set what a call may have set for the whole process to what it is by default."""
     pullback.set_default_dtype(pullback.float32)
-    pullback.set_default_device("cpu")
+    pullback.set_default_device(None)
     pullback.set_printoptions(profile="default")
     pullback.set_num_threads(1)
     pullback.set_grad_enabled(True)
