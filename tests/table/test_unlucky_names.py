@@ -39,7 +39,7 @@ STEP = 1e-6
 
 @pytest.fixture(autouse=True)
 def table() -> Iterator[None]:
-    """Leave the table as it was found: entries, functions, methods, NumPy functions with a rule."""
+    """Leave the table as it was found: entries, functions, methods, and NumPy functions with a rule."""
     held: list[tuple[dict[Any, Any], dict[Any, Any]]] = [
         (place, dict(place)) for place in (entry.TABLE, entry.METHODS, NUMPY, *entry.NAMES.values())
     ]

@@ -155,7 +155,8 @@ MADE = {
     "pieces": (
         "{view} and {now} modified inplace. This view is the output of a function that returns multiple views. They "
         "share one node, which would have to be another one for each of them.",
-        "take the part by an index, x[1:3] or x[0], and write to that; or use an operation that is not in place.",
+        "take the part by an index, x[1:3] or x[0], and write to that; take the parts of a copy, x.copy(), to "
+        "read them after a write; or use an operation that is not in place.",
     ),
     "outputs": (
         "{view} and {now} modified inplace. This view is the output of a function that returns multiple views. "
