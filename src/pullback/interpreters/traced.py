@@ -460,7 +460,8 @@ class Trace(Level):
         if known if isinstance(known, bool) else known(*args, **kwargs):
             raise refused(
                 f"the shape of the result of {op.name.strip('_')}() depends on values",
-                "choose with pullback.where(mask, x, 0) instead of taking elements out",
+                "choose with pullback.where(mask, x, 0) instead of taking elements out, before a function that is not "
+                "defined elsewhere: with a number for which it is",
                 ValuesError,
             )
         if self.on_gpu:  # constants of a rule, which lie there
