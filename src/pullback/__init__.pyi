@@ -162,7 +162,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: SupportsIn
 def as_strided_(self: Any, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
     """`as_strided` in place; returns the tensor."""
 def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: SupportsIndex | None = ..., *, out: Any = ...) -> Tensor:
-    """`input` with the elements that `as_strided` selects replaced by `src`."""
+    """`input` with the elements that `as_strided` selects, each of them once, replaced by `src`."""
 def asarray(obj: Any, *, dtype: Any = ..., device: Any = ..., copy: Any = ..., requires_grad: Any = ...) -> Any:
     """`obj` as a tensor: a tensor, an array, a DLPack tensor or a buffer share their memory, the rest is copied."""
 def asin(input: Tensor, *, out: Any = ...) -> Tensor:

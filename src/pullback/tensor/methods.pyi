@@ -144,7 +144,7 @@ class Methods:
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = ...) -> Any:
         """`as_strided` in place; returns the tensor."""
     def as_strided_scatter(self, src: Tensor, size: Any, stride: Any, storage_offset: SupportsIndex | None = ..., *, out: Any = ...) -> Tensor:
-        """`input` with the elements that `as_strided` selects replaced by `src`."""
+        """`input` with the elements that `as_strided` selects, each of them once, replaced by `src`."""
     def as_subclass(self, cls: Any) -> Any:
         """A tensor of that class on the same memory, recorded in the graph after this one."""
     def asin(self, *, out: Any = ...) -> Tensor:

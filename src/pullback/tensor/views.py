@@ -137,6 +137,11 @@ def refuse_memory(data: Any, one_value: bool = False, same: bool = False) -> Non
         )
 
 
+def refuse_shared(size: tuple[int, ...], stride: tuple[int, ...]) -> None:
+    """Raise if elements of a view of this size and these steps, in elements, share memory: it cannot be replaced."""
+    refuse_memory(np.lib.stride_tricks.as_strided(np.empty(1, np.bool_), size, stride))
+
+
 def overlaps(a: Any, along_axes: bool = False) -> bool:
     """Whether elements of an array overlap in memory. along_axes: only overlap along a whole axis counts."""
     if a.size < 2:
