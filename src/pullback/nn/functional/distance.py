@@ -53,7 +53,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     tensors("cosine_similarity", x1=x1, x2=x2)
     if not eps >= 0:
-        raise refuse("cosine_similarity", "eps of at least 0", eps, error=RuntimeError)
+        raise RuntimeError(errors.message("cosine_similarity(): eps must be non-negative", found=str(eps)))
     dtype = dtypes.result_type([x1._data, x2._data])
     if dtype.kind != "f":
         raise refuse("cosine_similarity", "floating point numbers", f"{errors.describe(x1)}, {errors.describe(x2)}")
