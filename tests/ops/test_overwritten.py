@@ -74,6 +74,12 @@ def beside_a_slice(v: Any) -> Any:
     return y
 
 
+def by_a_mask_beside_an_array(v: Any) -> Any:
+    y = _table(v)
+    y[np.array([False, True, False]), AT] = v
+    return y
+
+
 def into_a_view(v: Any) -> Any:
     y = _line(v)
     part = y[1:]
@@ -108,6 +114,7 @@ FUNCTIONS: list[Function] = [
     of_rows,
     of_columns,
     beside_a_slice,
+    by_a_mask_beside_an_array,
     into_a_view,
     added,
     of_one_number,

@@ -55,9 +55,10 @@ def _viewed(input: Any, steps: Any) -> Any:
 
 def _picked(part: Any, second: Any) -> Any:
     """The gradient of values that were written at positions, from that of the tensor they were written to."""
-    picked, places = on(pick_at, part, second), tuple([p for p in second if p is not None])
-    if any(is_mask(p) for p in places):  # it has each place once
-        return picked
+    picked = on(pick_at, part, second)
+    if any(p is not None and is_mask(p) for p in second):
+        second = arrays_of(second)  # beside other positions, those of a mask may repeat
+    places = tuple([p for p in second if p is not None])
     axes, adjacent = layout(second)
     return of_the_last(
         picked,
