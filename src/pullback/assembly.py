@@ -15,6 +15,7 @@ from .errors import Elsewhere
 from .func.vectorize import vmap
 from .ops.index.assignment import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
+from .ops.shape.slices import getitem
 from .table.calls import see_all
 from .table.narrow import Conversion
 from .table.nodes import Fused
@@ -38,7 +39,7 @@ Fused.kernel = staticmethod(
 Fused.in_place = staticmethod(
     lambda *rule: importlib.import_module("pullback.compile.in_place").InPlace(*rule)  # and so is this
 )
-Through.op = put_into_base.op
+Through.op, Through.part = put_into_base.op, getitem.op
 Over.op = copy_over.op
 ACTIVE.told.append(see_all)
 

@@ -246,7 +246,11 @@ _KEPT = (
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
 _NAMED = re.compile(r"[\w.<>]+\(\): ")
-_OTHERS = re.compile(r"[\w.<>]+\(\) (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional)")
+_OTHERS = re.compile(
+    r"[\w.<>]+\(\):? (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional|"
+    r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType))"
+)
+_AXES = {"dim": "axis", "axis": "axis", "dim0": "axes"}
 _OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
 
 
@@ -293,14 +297,16 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
 
 def _of_numpys(name: str, text: str) -> str:
     """What to write, where a function was given the arguments of NumPy's function of its name and has others."""
-    found, function = _OTHERS.match(text), getattr(np, name, None)
-    if found is None or not isinstance(function, type(np.var)):
+    found, function = _OTHERS.match(text), getattr(np, "clip" if name == "clamp" else name, None)
+    if found is None or "What to do" in text or not isinstance(function, type(np.var)):
         return ""
-    given, known = found.group(1), inspect.signature(function).parameters
-    more = [p for p in known.values() if p.default is p.empty][1:]
+    known = inspect.signature(function).parameters
+    given = next((_AXES.get(word, word) for word in found.groups() if word), None)
+    more = [p for p in known.values() if p.default is p.empty and p.name != given][1:]
     if given in ("out", "where", "initial") or (given or "") not in {"", *known} or (more and not given):
         return ""
-    call = f"numpy.{name}(t, {'..., ' if more else ''}{given}=...)" if given else f"numpy.{name}(t)"
+    theirs = function.__name__
+    call = f"numpy.{theirs}(t, {'..., ' if more else ''}{given}=...)" if given else f"numpy.{theirs}(t)"
     return f"\n  What to do: write {call} for NumPy's function; what is called {name} here is PyTorch's."
 
 

@@ -183,6 +183,7 @@ def overwritten_before_use(x: Tensor) -> Tensor:
 WRITES = {f.__name__: f for f in (overwritten, parts_overwritten, gathered, overwritten_before_use)}
 
 
+@pytest.mark.filterwarnings("ignore:An element that was taken by an index")  # `parts_overwritten` uses one on purpose
 @pytest.mark.parametrize("name", WRITES)
 def test_a_write_in_place(name: str) -> None:
     assert_jet(WRITES[name], vector())

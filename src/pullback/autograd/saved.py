@@ -15,6 +15,7 @@ from .. import errors
 from ..tensor.memory import WRITES, next_write
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Edge, Tensor, wrap
+from ..tensor.views import unmark
 from .node import FREED, edge_of
 
 
@@ -221,6 +222,7 @@ def check_memory(node: Any, saved: Sequence[Any]) -> None:
 
 def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
+    unmark(t)
     names, lines = Details.of_written(node, t, expected)
     name = names.split("`")[1] if names else "saved"
     do = "write `y = y / n` for `y /= n`; or give a copy to the operation that saved it, as `x[i].clone()` for a part "

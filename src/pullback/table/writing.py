@@ -8,28 +8,30 @@ again, in the graph, from its base.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..autograd.node import carry_retained
-from ..tensor.memory import LevelPayload, View, refused_write
-from ..tensor.modes import thread
-from ..tensor.tensor import Tensor, wrap
-from ..tensor.views import Lost, keep_values, lose, refuse_inference, refuse_memory
+from ..tensor.memory import LevelPayload, View, refused_write, same_memory
+from ..tensor.modes import thread, within
+from ..tensor.tensor import Lifted, Tensor, wrap
+from ..tensor.views import Lost, keep_values, lose, overwritten, payload_of, refuse_inference, refuse_memory
 from .calls import note_versions, record
 from .levels import highest, inner
 from .op import Op
 
 
 class Through:
-    """The entry that puts values into a tensor through the steps that lead to a view of it; `assembly.py` puts it here.
+    """The entry that puts values into a tensor through the steps that lead to a view of it, and the one that takes the
+    part at an index; `assembly.py` puts them here.
 
-    It is called as ``put(input, values, steps)``.
+    They are called as ``put(input, values, steps)`` and ``part(input, index)``.
     """
 
     op: ClassVar[Op]
+    part: ClassVar[Op]
 
 
 def refuse_write(t: Tensor, others: tuple[Any, ...] = ()) -> None:
@@ -107,13 +109,20 @@ def put(t: Tensor, result: Tensor) -> None:
     assert level is not None
     if inner(t, level) is None:
         level.take_in(t)
-    level.assign(t, inner(result, level) or level.constant(result))
+    within(thread.modes, {"assigning": True}, level.assign, t, inner(result, level) or level.constant(result))
 
 
-def take_history(t: Tensor, result: Tensor) -> None:
-    """Make `t`, after a write to its memory, the output of the node that made `result`."""
+def take_history(t: Tensor, result: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None = None) -> None:
+    """Make `t`, after a write to its memory, the output of the node that made `result`.
+
+    wrote: whether a view of one element, its first argument, was written to; by default, whether it shares memory with
+    `t`, its second.
+    """
     t._bump()
     if result._edge is None:
+        if isinstance(t, Lifted):  # forward mode, a batch
+            for view in t._share_version().living():
+                _look_at_element(view, t, wrote)
         return
     if result._data is not t._data:
         _save_itself(t, result)
@@ -137,6 +146,27 @@ def take_history(t: Tensor, result: Tensor) -> None:
                 lose(view)
             else:
                 _make_again(view, view._view)
+                _look_at_element(view, t, wrote)
+
+
+def _look_at_element(view: Tensor, t: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None) -> None:
+    """If a view is one element, taken by an index, and `t` was written to there, have the view say so when it is used:
+    from an array the same line takes a number.
+    """
+    how, payload, level = view._view, payload_of(view), None
+    if payload.ndim or how is None or how.op is not Through.part or int not in map(type, how.args[0]):
+        return
+    if isinstance(payload, LevelPayload):
+        level = payload.level
+    if thread.modes.assigning or level is not (t._data.level if isinstance(t._data, LevelPayload) else None):
+        return
+    if view is not t and (_shares if wrote is None else wrote)(view, t):
+        overwritten(view)
+
+
+def _shares(view: Tensor, t: Tensor) -> bool:
+    """Whether a view shares memory with a tensor."""
+    return same_memory(payload_of(view), t._data)
 
 
 def _save_itself(t: Tensor, result: Tensor) -> None:
@@ -156,7 +186,7 @@ def _make_again(t: Tensor, view: View) -> None:
     """Give a view a new place in the graph, after the new node of its parent."""
     if view.op is None or not view.parent._requires_grad:
         return
-    made = record(view.op, 1, (view.parent, *view.args), t._data)
+    made = record(view.op, 1, (view.parent, *view.args), payload_of(t))
     assert made._edge is not None
     if t._edge is not None:
         carry_retained(t, t._edge, made._edge)

@@ -36,6 +36,7 @@ class Modes:
 
     __slots__ = (
         "__weakref__",
+        "assigning",
         "check_inf",
         "check_nan",
         "forward_enabled",
@@ -75,6 +76,7 @@ class Modes:
         self.needed: set[Any] | None = None
         self.levels: tuple[Any, ...] = ()
         self.hidden = 0
+        self.assigning = False  # whether a transform writes to tensors that it holds, which no code of the user's has
         self.watch: Any = None
         self.pack_hooks: tuple[Any, ...] = ()
         self.hooks_disabled: str | None = None  # why no hooks may be set
@@ -94,7 +96,7 @@ class Modes:
 # The modes that the library sets for a part of its own work.
 _OWN = (
     "grad_enabled", "grad_asked", "inference", "forward_enabled", "written", "overrides", "functions", "needed",
-    "unseen", "watch", "pack_hooks", "running", "running_pass", "solved", "units",
+    "unseen", "watch", "pack_hooks", "running", "running_pass", "solved", "units", "assigning",
 )  # fmt: skip
 _own = attrgetter(*_OWN)
 

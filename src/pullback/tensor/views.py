@@ -1,11 +1,13 @@
 """The effect of an in-place write on the views of that memory: the write is counted, and some views lose their place.
 
 A view made while nothing was recorded, or as one of several, cannot follow its base to a new place in the graph.
-It becomes `Lost`: its values can be read, but recording an operation on it is an error that says why.
+It becomes `Lost`: its values can be read, but recording an operation on it is an error that says why. An element that
+was read by an index becomes `Overwritten`: it shows the new value, and says so when it is looked at.
 """
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from typing import Any
 
@@ -58,19 +60,79 @@ PLAIN.add(Lost)
 _slot_of_edge: Any = Tensor.__dict__["_edge"]
 
 
-_LOST: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary({Tensor: Lost})
-"""`Lost`, and for each class derived from Tensor that became one, a class that is both."""
+class Overwritten(Tensor):
+    """An element that was taken by an index, ``a[0]``, before that place of `a` was written to.
+
+    It is a view, so it has the new value, as in torch; from an array the same line takes a number, which keeps the old
+    one. The first look at its values says so, and makes it a plain tensor again.
+    """
+
+    __slots__ = ()
+
+    __torch_function__ = staticmethod(disabled_torch_function_impl)
+
+    _whole: type[Tensor] = Tensor
+
+    @property
+    def _data(self) -> Any:
+        unmark(self)
+        warnings.warn(
+            "An element that was taken by an index, a[i], is used after its tensor was written to at that place. It is "
+            "a view, as in PyTorch, and has the value that was written; of a NumPy array, a[i] is a number and keeps "
+            "the old one.\n"
+            "  What to do: for the old value, take a copy before the write, old = a[i].copy(); exchange elements with "
+            "a[[i, j]] = a[[j, i]]. For the new value, take a[i] after the write.",
+            stacklevel=errors.callers_level(),
+        )
+        return self._data
+
+    @_data.setter
+    def _data(self, data: Any) -> None:
+        unmark(self)
+        self._data = data
+
+
+PLAIN.add(Overwritten)
+
+_slot_of_data: Any = Tensor.__dict__["_data"]
+
+
+def payload_of(view: Tensor) -> Any:
+    """The payload of a view, which is not a look at its values: it does not warn."""
+    return _slot_of_data.__get__(view)
+
+
+_MARKED: dict[type[Tensor], weakref.WeakValueDictionary[Any, Any]] = {
+    mark: weakref.WeakValueDictionary({Tensor: mark}) for mark in (Lost, Overwritten)
+}
+"""For each of the two, itself, and for each class derived from Tensor that became one, a class that is both."""
+
+
+def _mark(view: Tensor, mark: type[Tensor]) -> None:
+    cls, known = type(view), _MARKED[mark]
+    if issubclass(cls, mark):
+        return
+    marked = known.get(cls)
+    if marked is None:
+        marked = known[cls] = type(cls.__name__, (mark, cls), {"__slots__": (), "_whole": cls})
+    view.__class__ = marked
 
 
 def lose(view: Tensor) -> None:
     """Make a view that cannot follow a write to its base raise when asked for its place in the graph."""
-    cls = type(view)
-    if not isinstance(view, Lost):
-        lost = _LOST.get(cls)
-        if lost is None:
-            lost = _LOST[cls] = type(cls.__name__, (Lost, cls), {"__slots__": (), "_whole": cls})
-        view.__class__ = lost
+    _mark(view, Lost)
     view._requires_grad = True
+
+
+def overwritten(view: Tensor) -> None:
+    """Make an element whose place was written to say so when its values are looked at."""
+    _mark(view, Overwritten)
+
+
+def unmark(view: Any) -> None:
+    """Take that back: something else says it."""
+    if isinstance(view, Overwritten):
+        view.__class__ = view._whole  # type: ignore[assignment]
 
 
 def _bump(self: Tensor) -> None:

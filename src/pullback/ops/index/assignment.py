@@ -28,7 +28,7 @@ from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.protocol import is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ...tensor.views import refuse_memory
+from ...tensor.views import payload_of, refuse_memory
 from ..shape.reshape import copied_in_order
 from ..shape.slices import getitem
 from .subscripts import (
@@ -295,11 +295,11 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         source = _fitting(source, np.broadcast_to(0, t._data.shape)[first].shape, second)
         source = wrap(source) if isinstance(source, np.ndarray) else source
         if second is not None:
-            _write_lifted(t, _index_put.op, (source, first, second))
+            _write_lifted(t, _index_put.op, (source, first, second), wrote=_wrote_to(t, None, first, second))
         elif _is_all(first):
             _write_lifted(t, copy_over.op, (source,))
         else:
-            _write_lifted(t, put_into_base.op, (source, steps))
+            _write_lifted(t, put_into_base.op, (source, steps), wrote=_wrote_to(t, None, first, None))
         return
     source = _fitting(source._data if isinstance(source, Tensor) else source, target.shape, second)
     if is_payload(t._data):  # a part of it may be a copy
@@ -315,10 +315,40 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
     elif second is None and not way and _is_all(first):
         take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
-        take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data))
+        wrote = _wrote_to(t, target, first, second)
+        take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data), wrote)
     else:
+        wrote = _wrote_to(t, target, first, second)
         way += steps if second is None else (*steps, (pick_at.op, (second,)))
-        take_history(base, record(put_into_base.op, mask, (base, value, way), base._data))
+        take_history(base, record(put_into_base.op, mask, (base, value, way), base._data), wrote)
+
+
+def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Callable[[Tensor, Tensor], bool]:
+    """A function that says whether ``t[index] = value`` wrote to a view; also where that cannot be known.
+
+    part: the array that the first step gives, or None if `t` belongs to a transform.
+    """
+
+    def wrote(view: Tensor, _: Tensor) -> bool:
+        if view is t:
+            return False
+        element = payload_of(view)
+        if type(part) is type(element) is np.ndarray:
+            near = np.shares_memory(element, part)
+        else:
+            near = part is None or same_memory(element, part)
+        if not near or (part is not None and second is None):
+            return near
+        base, way = way_to(t)
+        steps = way_to(view)[1]
+        if any(isinstance(p, Lifted) for p in second or ()) or _in_pairs((*way, *steps)):
+            return True
+        places = np.zeros(base._data.shape, np.bool_)
+        written = _followed(places, (*way, (getitem.op, (first,))))
+        _assign(written, None if second is None else arrays_of(second), True)
+        return bool(_followed(places, steps)) or not np.may_share_memory(written, places)
+
+    return wrote
 
 
 def _is_all(parts: Parts) -> bool:
@@ -326,11 +356,13 @@ def _is_all(parts: Parts) -> bool:
     return all(part is Ellipsis or part == FULL for part in parts)
 
 
-def _write_lifted(t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> None:
+def _write_lifted(
+    t: Tensor, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None, wrote: Any = None
+) -> None:
     """Write ``op(t, *args)`` into `t`, where `t` or an argument is a tensor of a transform."""
     result = op.unchecked(before_write(t), *args, **(kwargs or {}))
     put(t, result)
-    take_history(t, result)
+    take_history(t, result, wrote)
 
 
 def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None = None, **kwargs: Any) -> Tensor:

@@ -1,0 +1,350 @@
+"""An element that was taken by an index and overwritten since: the first use of its values warns, and only that.
+
+Of a NumPy array ``a[0]`` is a number that keeps the old value; of a Tensor it is a view, which has the new one.
+"""
+
+from __future__ import annotations
+
+import copy
+import linecache
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import Tensor, func
+from tests.compile.backends import BACKENDS
+
+
+def computed(n: int = 4) -> Tensor:
+    return pullback.arange(1.0, n + 1.0, dtype=pullback.float64).requires_grad_() * 1
+
+
+def told(program: Callable[..., Any], *args: Any) -> list[str]:
+    """The lines at which a program warns of an overwritten element."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        program(*args)
+    for one in caught:
+        assert "An element that was taken by an index" in str(one.message)
+        assert one.filename == __file__
+    return [linecache.getline(__file__, one.lineno).strip() for one in caught]
+
+
+# Programs that use what was overwritten, by the line that does; "used" marks it.
+
+
+def exchanged(a: Any) -> Any:
+    a[0], a[3] = a[3], a[0]  # used
+    return a
+
+
+def overwritten(a: Any) -> Any:
+    old = a[0]
+    a[0] = 0.0
+    return old * 2  # used
+
+
+def asked(a: Any) -> Any:
+    old = a[0]
+    a[0] = 0.0
+    return 1 if old > 0.5 else 2  # used
+
+
+def in_numpy(a: Any) -> Any:
+    old = a[0]
+    a *= 2
+    return np.sin(old)  # used
+
+
+def at_positions(a: Any) -> Any:
+    old = a[2]
+    a[[0, 2]] = 7.0
+    return old + 1  # used
+
+
+def at_a_mask(a: Any) -> Any:
+    old = a[2]
+    a[a > 2.5] = 7.0
+    return old + 1  # used
+
+
+def of_a_row(a: Any) -> Any:
+    m = a.reshape(2, 2)
+    old = m[1, 0]
+    m[:, 0] = 7.0
+    return old + 1  # used
+
+
+def through_a_slice(a: Any) -> Any:
+    part, old = a[1:], a[1]
+    part[0] = 7.0
+    return old + 1  # used
+
+
+def through_the_base(a: Any) -> Any:
+    old = a[1:].reshape(3)[1]
+    a[2] = 7.0
+    return old + 1  # used
+
+
+def through_another_element(a: Any) -> Any:
+    old, same = a[0], a[0]
+    same[...] = 7.0
+    return old + 1  # used
+
+
+def a_number(a: Any) -> Any:
+    old = a[0]
+    a[0] = 7.0
+    return old.item()  # used
+
+
+def printed(a: Any) -> Any:
+    old = a[0]
+    a[0] = 7.0
+    return repr(old)  # used
+
+
+def written_again(a: Any) -> Any:
+    old = a[0]
+    a[0] = 7.0
+    old += 1  # used
+    return old
+
+
+def once(a: Any) -> Any:
+    old = a[0]
+    a[0], a[1] = 7.0, 8.0
+    first = old + 1  # used
+    return first + old
+
+
+USES = [
+    exchanged, overwritten, asked, in_numpy, at_positions, at_a_mask, of_a_row, through_a_slice, through_the_base,
+    through_another_element, a_number, printed, written_again, once,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", USES, ids=lambda f: f.__name__)
+def test_the_use_is_told_at_its_line(program: Callable[..., Any]) -> None:
+    (line,) = told(program, computed())
+    assert line.endswith("# used")
+
+
+def begun_as_zeros(t: Any) -> Any:
+    out = np.zeros_like(t)
+    old = out[0]
+    out[0] = t[1]
+    return old + 1  # used
+
+
+def test_a_tensor_that_gets_its_history_by_the_write_is_one_of_them() -> None:
+    (line,) = told(begun_as_zeros, computed())
+    assert line == "return old + 1  # used"
+
+
+# Programs that are right as they stand -------------------------------------------------------------------------------
+
+
+def exchanged_at_once(a: Any) -> Any:
+    a[[0, 3]] = a[[3, 0]]
+    return a
+
+
+def copied(a: Any) -> Any:
+    old = a[0].copy()
+    a[0] = 0.0
+    return old * 2
+
+
+def taken_again(a: Any) -> Any:
+    old = a[0]
+    a[0] = 0.0
+    old = a[0]
+    return old * 2
+
+
+def never_used(a: Any) -> Any:
+    old = a[0]
+    a[0] = old * 2
+    return a
+
+
+def added_to(a: Any) -> Any:
+    a[0] += 1
+    a[1] *= a[0]
+    return a
+
+
+def filled(a: Any) -> Any:
+    for k in range(3):
+        now = a[k]
+        a[k + 1] = now * (1 - now.copy())
+        a[k + 1 :] *= 0.5
+        now = now + 1
+    return a
+
+
+def beside(a: Any) -> Any:
+    old, m = a[1], a.reshape(2, 2)
+    a[[0, 2]] = 7.0
+    m[1] = 8.0
+    m[:, 0] = 9.0
+    return old + 1
+
+
+def of_complex_pairs(a: Any) -> Any:
+    pairs, old = pullback.view_as_complex(pullback.as_tensor(a).reshape(2, 2)), a[3]
+    pairs[0] = 1.0
+    return old + 1
+
+
+def by_itself(a: Any) -> Any:
+    old = a[0]
+    old *= 2
+    old[...] = 3.0
+    return old + 1
+
+
+def a_row(a: Any) -> Any:
+    m = a.reshape(2, 2)
+    row = m[0]
+    m[0] = 5.0
+    return row * 2  # of an array it is a view, too
+
+
+RIGHT = [
+    exchanged_at_once, copied, taken_again, never_used, added_to, filled, beside, of_complex_pairs, by_itself, a_row,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("program", RIGHT, ids=lambda f: f.__name__)
+def test_nothing_is_said_where_the_values_are_meant(program: Callable[..., Any]) -> None:
+    assert not told(program, computed())
+
+
+@pytest.mark.parametrize(
+    "program", [p for p in RIGHT if p not in (by_itself, of_complex_pairs)], ids=lambda f: f.__name__
+)
+def test_they_compute_what_numpy_does(program: Callable[..., Any]) -> None:
+    found = program(computed())
+    np.testing.assert_array_equal(found.detach().numpy(), program(np.arange(1.0, 5.0)))
+
+
+def test_a_write_that_is_not_recorded_says_nothing() -> None:
+    """The step of an optimiser, whoever holds an element of a parameter."""
+    p = pullback.nn.Parameter(pullback.ones(3))
+    first = p[0]
+    with pullback.no_grad():
+        p.mul_(2)
+    assert first.item() == 2
+
+
+# Transforms, compiled functions, other forms -------------------------------------------------------------------------
+
+
+def product(x: Any) -> Any:
+    a = x * 1
+    old = a[0]
+    a[0] = 0.0
+    return old * a.sum()  # used
+
+
+def product_beside(x: Any) -> Any:
+    a = x * 1
+    old = a[0]
+    a[1] = 0.0
+    return old * a.sum()
+
+
+TRANSFORMS: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda f: func.grad(f)(pullback.ones(3)),
+    "vjp": lambda f: func.vjp(f, pullback.ones(3)),
+    "jvp": lambda f: func.jvp(f, (pullback.ones(3),), (pullback.ones(3),)),
+    "hessian": lambda f: func.hessian(f)(pullback.ones(3)),
+    "vmap": lambda f: func.vmap(f)(pullback.ones(2, 3)),
+    "vmap of grad": lambda f: func.vmap(func.grad(f))(pullback.ones(2, 3)),
+    "jet": lambda f: func.jet(f, (pullback.ones(3),), ((pullback.ones(3),),)),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_transforms_tell_it_once(name: str) -> None:
+    assert told(TRANSFORMS[name], product) == ["return old * a.sum()  # used"]
+    assert not told(TRANSFORMS[name], product_beside)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_compiled_functions_tell_it_as_they_are_traced(backend: str) -> None:
+    x = pullback.ones(3, requires_grad=True)
+    assert told(pullback.compile(product, backend=backend), x) == ["return old * a.sum()  # used"]
+    assert not told(pullback.compile(product_beside, backend=backend), x)
+
+
+def test_positions_that_vary_in_a_batch_are_taken_to_be_it() -> None:
+    def written(x: Any, i: Any) -> Any:
+        a = x * 1
+        old = a[0]
+        a[i] = 0.0
+        return old * a.sum()  # used
+
+    batch = pullback.ones(2, 3), pullback.tensor([[0, 1], [1, 2]])
+    assert told(func.vmap(func.grad(written)), *batch) == ["return old * a.sum()  # used"]
+
+
+def test_the_other_error_of_a_saved_element_comes_alone() -> None:
+    """It says where the element was saved and written."""
+    a = computed()
+    old = a[0]
+    square = old * old
+    a[0] = 0.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        square.backward()
+
+
+def test_the_values_and_gradients_are_those_of_the_view() -> None:
+    x = pullback.tensor([2.0, 3.0], requires_grad=True)
+    a = x * 1
+    old = a[0]
+    a[0] = x[1] * 5
+    with pytest.warns(UserWarning, match="What to do: for the old value, take a copy"):
+        y = old * 2
+    assert type(old) is Tensor
+    assert y.item() == 30
+    y.backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [0, 10]
+
+
+def test_a_warning_that_is_an_error_loses_nothing() -> None:
+    a = computed()
+    old = a[0]
+    a[0] = 7.0
+    with pytest.raises(UserWarning, match="An element"):
+        old * 2
+    assert (old * 2).item() == 14
+
+
+def test_copies_and_subclasses() -> None:
+    class Own(Tensor):
+        """A class of a user's."""
+
+    a = computed().as_subclass(Own)
+    old = a[0]
+    a[0] = 7.0
+    with pytest.warns(UserWarning, match="An element"):
+        twin = copy.copy(old)
+    assert type(old) is type(twin) is Own
+    assert twin.item() == old.item() == 7
+
+
+def test_one_of_narrow_numbers() -> None:
+    a = pullback.ones(3, dtype=pullback.bfloat16).requires_grad_() * 1
+    old = a[0]
+    a[0] = 2.0
+    with pytest.warns(UserWarning, match="An element"):
+        assert (old * 2).item() == 4
