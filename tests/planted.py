@@ -56,6 +56,7 @@ _PATTERNS = "tests/interpreters/test_patterns.py tests/func/test_sparse_programs
 _SPARSE = "tests/func/test_sparse_derivatives.py tests/func/test_sparse_programs.py"
 _PAYLOAD = "tests/interpreters/test_payload.py"
 _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
+_OVERWRITTEN = "tests/tensor/test_overwritten_elements.py"
 MUTATIONS = [
     # table and ops: rules
     Mutation("mul: swapped operands", "input=lambda g, other: g * other,\n    other=lambda g, input: g * input,",
@@ -950,6 +951,24 @@ MUTATIONS = [
     Mutation("sparse derivatives: values of a matrix on the plan's own places",
              "matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()",
              "pass", _SPARSE),
+    Mutation("overwritten elements: a write beside one counts",
+             "return bool(_followed(places, steps)) or not np.may_share_memory(written, places)",
+             "return True", _OVERWRITTEN),
+    Mutation("overwritten elements: what a transform holds is one of them",
+             "    if thread.modes.assigning or level is not",
+             "    if level is not", _OVERWRITTEN),
+    Mutation("overwritten elements: in forward mode nothing is said",
+             "            for view in t._share_version().living():\n                _look_at_element(view, t, wrote)\n",
+             "            pass\n", _OVERWRITTEN),
+    Mutation("overwritten elements: the view that writes is one of them",
+             "        if view is t:\n            return False\n        element =",
+             "        element =", _OVERWRITTEN),
+    Mutation("overwritten elements: a row is one of them",
+             "    if payload.ndim or how is None",
+             "    if how is None", _OVERWRITTEN),
+    Mutation("overwritten elements: it is said again and again",
+             "        unmark(self)\n        warnings.warn(",
+             "        warnings.warn(", _OVERWRITTEN),
     Mutation("payload: another class is not asked",
              "            if found is not NotImplemented:\n                break",
              "            break", _PAYLOAD),

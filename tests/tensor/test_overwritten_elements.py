@@ -261,10 +261,21 @@ def product_beside(x: Any) -> Any:
     return old * a.sum()
 
 
+def never_used_again(x: Any) -> Any:
+    a = x * 1
+    old = a[0]
+    a[0] = 0.0
+    a[1] = 2.0
+    a.mul_(3)
+    return a.sum() if old is not None else a
+
+
 TRANSFORMS: dict[str, Callable[[Any], Any]] = {
     "grad": lambda f: func.grad(f)(pullback.ones(3)),
     "vjp": lambda f: func.vjp(f, pullback.ones(3)),
     "jvp": lambda f: func.jvp(f, (pullback.ones(3),), (pullback.ones(3),)),
+    "jvp of what requires grad": lambda f: func.jvp(f, (computed(3),), (pullback.ones(3, dtype=pullback.float64),)),
+    "vmap of what requires grad": lambda f: func.vmap(f)(computed(6).reshape(2, 3)),
     "hessian": lambda f: func.hessian(f)(pullback.ones(3)),
     "vmap": lambda f: func.vmap(f)(pullback.ones(2, 3)),
     "vmap of grad": lambda f: func.vmap(func.grad(f))(pullback.ones(2, 3)),
@@ -276,6 +287,34 @@ TRANSFORMS: dict[str, Callable[[Any], Any]] = {
 def test_transforms_tell_it_once(name: str) -> None:
     assert told(TRANSFORMS[name], product) == ["return old * a.sum()  # used"]
     assert not told(TRANSFORMS[name], product_beside)
+    assert not told(TRANSFORMS[name], never_used_again)
+
+
+def test_a_transform_that_takes_a_tensor_in_or_ends_is_no_use() -> None:
+    """A tensor from outside, an element of which is overwritten before and within, is written to in forward mode."""
+    whole = pullback.zeros(3, dtype=pullback.float64)
+    kept = []
+
+    def within(x: Any) -> Any:
+        kept.append(whole[1])
+        whole[0], whole[1] = x[0], x[1]
+        return (whole * x).sum()
+
+    def transformed(x: Any) -> Any:
+        kept.append(whole[0])
+        whole[0] = x[2]
+        return func.jvp(within, (x,), (pullback.ones(3, dtype=pullback.float64),))
+
+    assert not told(transformed, computed(3))
+    assert [type(view) for view in kept] == [Tensor, Tensor]
+
+
+def test_a_tensor_that_moves_is_no_use() -> None:
+    a = pullback.zeros(3, dtype=pullback.float64)
+    old = a[0]
+    a[0] = computed()[1]
+    assert not told(lambda: a.detach().resize_(5))
+    assert old.item() == 2
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -23,7 +23,7 @@ from ..tensor.modes import INFERENCES, thread, within
 from ..tensor.nested import any_instance
 from ..tensor.overrides import ACTIVE
 from ..tensor.tensor import PLAIN, Lifted, Tensor, cannot_convert, is_tracked, wrap
-from ..tensor.views import Lost
+from ..tensor.views import Lost, unmark
 from .batch_rules import by
 from .dual_rules import (
     ALONE,
@@ -182,6 +182,8 @@ class Forward(Level):
         if isinstance(payload, Payload) and isinstance(t._data, np.ndarray):
             base = t if t._view is None else t._view.base
             views = views_of(base)
+            for view in views:
+                unmark(view)
             self._arrays |= {id(one): (one, one._data) for one in (base, *views)}
             base._data = payload.like(base._data)
             for view in views:
@@ -191,6 +193,7 @@ class Forward(Level):
         super()._close()
         for ref in self._taken:
             t = ref()
+            unmark(t)
             data = getattr(t, "_data", None)  # also None where the making of a tensor was interrupted
             if t is not None and isinstance(data, LevelPayload) and data.level is self and data.inside is not None:
                 held = data.inside
@@ -213,6 +216,8 @@ class Forward(Level):
     def take_in(self, t: Tensor) -> None:
         base = t if t._view is None else t._view.base
         looking = [base, *views_of(base)]
+        for view in looking:
+            unmark(view)
         if not all(map(_can_join, looking)):
             super().take_in(t)
         below = wrap(base._data)

@@ -23,6 +23,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import any_instance
 from ..tensor.overrides import ASKED, overriding
 from ..tensor.tensor import Lifted, Tensor, wrap
+from ..tensor.views import payload_of
 from .op import Op
 
 
@@ -251,7 +252,7 @@ def with_room(t: Tensor, other: Tensor) -> Tensor:
 
 def inner(t: Tensor, level: Level) -> LevelPayload | None:
     """The payload of a Tensor, if it is one of `level`."""
-    data = t._data
+    data = payload_of(t)
     return data if type(t) is not Tensor and isinstance(data, LevelPayload) and data.level is level else None
 
 

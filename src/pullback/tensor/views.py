@@ -130,7 +130,7 @@ def overwritten(view: Tensor) -> None:
 
 
 def unmark(view: Any) -> None:
-    """Take that back: something else says it."""
+    """Take that back: something else says it, or a transform takes the view in."""
     if isinstance(view, Overwritten):
         view.__class__ = view._whole  # type: ignore[assignment]
 

@@ -17,6 +17,7 @@ from ...table.writing import refuse_turn
 from ...tensor.arrays import refuse_size, sizes
 from ...tensor.modes import thread
 from ...tensor.tensor import Lifted, Tensor, need_tensor, wrap
+from ...tensor.views import unmark
 from ..make.conversion import (
     channels_last,
     channels_last_3d,
@@ -56,6 +57,7 @@ def _grow(t: Tensor, length: int) -> None:
     base = t if t._view is None else t._view.base
     seen = [view for ref in base._share_version().views if isinstance(view := ref(), Tensor) and view is not base]
     for each in (base, *seen):
+        unmark(each)
         a = each._data
         if np.may_share_memory(a, old):
             each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
