@@ -123,6 +123,11 @@ def assert_close(ours: Tensor, other: Tensor) -> None:
     np.testing.assert_allclose(ours.detach().numpy(), other.detach().numpy(), rtol=1e-7, atol=1e-8)
 
 
+# Programs of random steps use elements that were overwritten.
+overwritten = pytest.mark.filterwarnings("ignore:An element that was taken by an index")
+
+
+@overwritten
 @given(STEPS)
 @settings(max_examples=120, deadline=None)
 def test_a_batch_is_a_loop(steps: Steps) -> None:
@@ -133,6 +138,7 @@ def test_a_batch_is_a_loop(steps: Steps) -> None:
         assert_close(w, pullback.stack(parts))
 
 
+@overwritten
 @given(STEPS)
 @settings(max_examples=60, deadline=None)
 def test_a_batch_of_a_part_is_a_loop(steps: Steps) -> None:
@@ -152,6 +158,7 @@ def inner_product(us: Sequence[Tensor], vs: Sequence[Tensor]) -> float:
     return float(sum((u * v).sum() for u, v in zip(us, vs, strict=True)))
 
 
+@overwritten
 @given(STEPS)
 @settings(max_examples=120, deadline=None)
 def test_forward_and_reverse_mode_are_transposes(steps: Steps) -> None:
@@ -166,6 +173,7 @@ def test_forward_and_reverse_mode_are_transposes(steps: Steps) -> None:
     assert inner_product(u, tangents) == pytest.approx(inner_product(pull(u), v), rel=1e-7, abs=1e-9)
 
 
+@overwritten
 @given(STEPS)
 @settings(max_examples=40, deadline=None)
 def test_a_batch_of_derivatives_is_a_loop(steps: Steps) -> None:
@@ -184,6 +192,7 @@ def test_a_batch_of_derivatives_is_a_loop(steps: Steps) -> None:
         assert_close(w, pullback.stack(parts))
 
 
+@overwritten
 @given(STEPS)
 @settings(max_examples=40, deadline=None)
 def test_every_nesting_gives_the_same_hessian(steps: Steps) -> None:
@@ -197,6 +206,7 @@ def test_every_nesting_gives_the_same_hessian(steps: Steps) -> None:
         assert_close(outer(inner(loss))(x), first)
 
 
+@overwritten
 @given(STEPS)
 @settings(max_examples=30, deadline=None)
 def test_linearize_is_jvp(steps: Steps) -> None:
