@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dis
 import importlib
+import math
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -45,7 +46,9 @@ _DRAWN = dict.fromkeys(
     "give values, t.detach().numpy(): what is drawn among integers, or from a list, has no derivative",
 )
 """What to do instead of a method of a generator of NumPy, which is C code: no frame says that it was called."""
-_LOOK_UP = "LOAD_ATTR", "LOAD_METHOD"
+_LOOK_UP = "LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST"
+_COMPUTES = {name for name in vars(math) if not name.startswith(("_", "is"))} - {"floor", "ceil", "trunc"}
+"""The functions of `math` whose result has a derivative."""
 _TABLES = "pandas", "xarray"
 _WRITES = {dis.opmap.get("STORE_SUBSCR"), dis.opmap.get("STORE_SLICE")}  # from Python 3.12, of a[1:]
 
@@ -91,17 +94,25 @@ _TOLD_PLACES: set[tuple[str, int] | None] = set()
 
 
 def warn_of_number() -> None:
-    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array."""
-    user = sys._getframe(callers_level() - 1)
-    written = user.f_lasti >= 0 and user.f_code.co_code[user.f_lasti] in _WRITES
-    place = (user.f_code.co_filename, user.f_lineno) if written else None
-    if place not in _TOLD_PLACES:
+    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array, has
+    `math` compute with it, or gives it to SciPy."""
+    level = callers_level()
+    user = asks = sys._getframe(level - 1)
+    while _package(user) == "scipy" and user.f_back is not None:
+        user, level = user.f_back, level + 1
+    place = user.f_code.co_filename, user.f_lineno
+    if place in _TOLD_PLACES:
+        return
+    computes = user is not asks or (
+        user.f_lasti >= 0 and (user.f_code.co_code[user.f_lasti] in _WRITES or _called(user) in _COMPUTES)
+    )
+    if computes or None not in _TOLD_PLACES:
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
-            stacklevel=callers_level(),
+            stacklevel=level,
         )
-        _TOLD_PLACES.add(place)
+    _TOLD_PLACES.update((place,) if computes else (place, None))
 
 
 def no_mask() -> TypeError:
