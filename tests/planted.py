@@ -56,6 +56,8 @@ _PATTERNS = "tests/interpreters/test_patterns.py tests/func/test_sparse_programs
 _SPARSE = "tests/func/test_sparse_derivatives.py tests/func/test_sparse_programs.py"
 _PAYLOAD = "tests/interpreters/test_payload.py"
 _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
+_SHARED_NUMBERS = "tests/tensor/test_shared_numbers.py"
+_MADE = "tests/ops/test_made_of_tensors.py"
 _OVERWRITTEN = "tests/tensor/test_overwritten_elements.py"
 MUTATIONS = [
     # table and ops: rules
@@ -958,8 +960,8 @@ MUTATIONS = [
              "    if thread.modes.assigning or level is not",
              "    if level is not", _OVERWRITTEN),
     Mutation("overwritten elements: in forward mode nothing is said",
-             "            for view in t._share_version().living():\n                _look_at_element(view, t, wrote)\n",
-             "            pass\n", _OVERWRITTEN),
+             "        tell_elements(t, wrote)\n        return\n",
+             "        return\n", _OVERWRITTEN),
     Mutation("overwritten elements: the view that writes is one of them",
              "        if view is t:\n            return False\n        element =",
              "        element =", _OVERWRITTEN),
@@ -969,6 +971,24 @@ MUTATIONS = [
     Mutation("overwritten elements: it is said again and again",
              "        unmark(self)\n        warnings.warn(",
              "        warnings.warn(", _OVERWRITTEN),
+    Mutation("shared numbers: one name counts as two",
+             "_ONE_NAME = _references_of_a_name()",
+             "_ONE_NAME = _references_of_a_name() - 1", _SHARED_NUMBERS),
+    Mutation("shared numbers: two names count as one",
+             "_ONE_NAME = _references_of_a_name()",
+             "_ONE_NAME = _references_of_a_name() + 1", _SHARED_NUMBERS),
+    Mutation("shared numbers: elements of a tensor are not looked at",
+             "    if how is not None and how.op is Through.part",
+             "    if False and how.op is Through.part", _SHARED_NUMBERS),
+    Mutation("shared numbers: an assignment to an element is told",
+             "    return code[at] != _SWAP or code[at + 1] < 3",
+             "    return True or code[at + 1] < 3", _SHARED_NUMBERS),
+    Mutation("full_like of a Tensor: the gradient of its number is lost",
+             "    spread: Any = np.broadcast_to(value, ",
+             "    spread: Any = np.broadcast_to(value.detach(), ", _MADE),
+    Mutation("full: a Tensor that requires grad is a number",
+             "    if isinstance(value, Tensor) and value._requires_grad:\n        raise TypeError(",
+             "    if False:\n        raise TypeError(", _MADE),
     Mutation("payload: another class is not asked",
              "            if found is not NotImplemented:\n                break",
              "            break", _PAYLOAD),

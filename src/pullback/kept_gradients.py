@@ -1,4 +1,5 @@
-"""What to write instead, where an array or a number is asked of a Tensor and its gradient would be lost.
+"""What to write instead, where an array or a number is asked of a Tensor and its gradient would be lost, and where a
+statement changes a Tensor that would replace a number.
 
 What asks for an array is found on the stack: a function of SciPy, of another library, or a line of the user's own.
 """
@@ -37,19 +38,25 @@ _OF_NUMPY = {
     "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
 }
 """What to do instead of a function of NumPy that is written in Python, by its name or its class."""
-_DRAWN = dict.fromkeys(
-    "normal uniform laplace logistic gumbel lognormal exponential gamma beta triangular rayleigh weibull".split(),
-    "write loc + scale * rng.normal(size=n) for rng.normal(loc, scale, n), or call rvs() of pullback.scipy.stats, as "
-    "norm.rvs(loc, scale)",
-) | dict.fromkeys(
-    "binomial choice geometric hypergeometric integers multinomial permutation poisson shuffle".split(),
-    "give values, t.detach().numpy(): what is drawn among integers, or from a list, has no derivative",
+_DRAWN = (
+    dict.fromkeys(
+        "normal uniform laplace logistic gumbel lognormal exponential gamma beta triangular rayleigh weibull".split(),
+        "write loc + scale * rng.normal(size=n) for rng.normal(loc, scale, n), or call rvs() of pullback.scipy.stats, "
+        "as norm.rvs(loc, scale)",
+    )
+    | dict.fromkeys(
+        "binomial choice geometric hypergeometric integers multinomial permutation poisson shuffle".split(),
+        "give values, t.detach().numpy(): what is drawn among integers, or from a list, has no derivative",
+    )
+    | {"arange": "write start + step * numpy.arange(n), which keeps the gradients of the start and the step"}
 )
-"""What to do instead of a method of a generator of NumPy, which is C code: no frame says that it was called."""
+"""What to do instead of a method of a generator of NumPy, or of `arange`, which is C code: no frame says that it was
+called."""
 _LOOK_UP = "LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST"
 _COMPUTES = {name for name in vars(math) if not name.startswith(("_", "is"))} - {"floor", "ceil", "trunc"}
 """The functions of `math` whose result has a derivative."""
 _TABLES = "pandas", "xarray"
+_ASSIGNS, _SWAP, _CACHE = (dis.opmap.get(name, -1) for name in ("BINARY_OP", "SWAP", "CACHE"))
 _WRITES = {dis.opmap.get("STORE_SUBSCR"), dis.opmap.get("STORE_SLICE")}  # from Python 3.12, of a[1:]
 
 
@@ -113,6 +120,32 @@ def warn_of_number() -> None:
             stacklevel=level,
         )
     _TOLD_PLACES.update((place,) if computes else (place, None))
+
+
+def tell_shared(name: str, changes: str) -> None:
+    """Warn of an augmented assignment that is running, unless it is one to an element, ``a[0] += t``.
+
+    name: that of the method that does the same. changes: what else changes.
+    """
+    level = callers_level()
+    if _is_of_a_name(sys._getframe(level - 1)):
+        warnings.warn(
+            "An augmented assignment, such as s += t, changes a tensor without axes in place, as in PyTorch, and with "
+            f"it {changes}. A number of NumPy's would be replaced, under this name alone.\n"
+            f"  What to do: write s = s + t for s += t; or s.{name}(t) where the change is meant.",
+            stacklevel=level,
+        )
+
+
+def _is_of_a_name(frame: FrameType) -> bool:
+    """Whether a frame runs an augmented assignment to a name or to an attribute, not to an element."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    if at < 0 or code[at] != _ASSIGNS:
+        return False
+    at += 2
+    while code[at] == _CACHE:
+        at += 2
+    return code[at] != _SWAP or code[at + 1] < 3  # an element takes three values from the stack
 
 
 def no_mask() -> TypeError:

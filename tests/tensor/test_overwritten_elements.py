@@ -112,7 +112,7 @@ def printed(a: Any) -> Any:
 def written_again(a: Any) -> Any:
     old = a[0]
     a[0] = 7.0
-    old += 1  # used
+    old.add_(1)  # used
     return old
 
 
@@ -145,6 +145,32 @@ def begun_as_zeros(t: Any) -> Any:
 def test_a_tensor_that_gets_its_history_by_the_write_is_one_of_them() -> None:
     (line,) = told(begun_as_zeros, computed())
     assert line == "return old + 1  # used"
+
+
+def sorted_by_hand(x: Any) -> Any:
+    order = np.argsort(x)
+    order[0], order[1] = order[1], order[0]  # used
+    return x[order]
+
+
+def of_a_constant(x: Any) -> Any:
+    y = np.ones_like(x)
+    old = y[0]
+    y[0] = 5.0
+    return old * x  # used
+
+
+def of_a_constant_scaled(x: Any) -> Any:
+    y = np.ones_like(x)
+    old = y[0]
+    y *= 5.0
+    return old * x  # used
+
+
+@pytest.mark.parametrize("program", [sorted_by_hand, of_a_constant, of_a_constant_scaled], ids=lambda f: f.__name__)
+def test_a_tensor_that_requires_no_grad_is_one_of_them(program: Callable[..., Any]) -> None:
+    (line,) = told(program, computed())
+    assert line.endswith("# used")
 
 
 # Programs that are right as they stand -------------------------------------------------------------------------------
@@ -205,9 +231,15 @@ def of_complex_pairs(a: Any) -> Any:
 
 def by_itself(a: Any) -> Any:
     old = a[0]
-    old *= 2
+    old.mul_(2)
     old[...] = 3.0
     return old + 1
+
+
+def a_view_of_an_array_too(a: Any) -> Any:
+    old = a[0, ...]
+    a[0] = 5.0
+    return old * 2
 
 
 def a_row(a: Any) -> Any:
@@ -219,6 +251,7 @@ def a_row(a: Any) -> Any:
 
 RIGHT = [
     exchanged_at_once, copied, taken_again, never_used, added_to, filled, beside, of_complex_pairs, by_itself, a_row,
+    a_view_of_an_array_too,
 ]  # fmt: skip
 
 

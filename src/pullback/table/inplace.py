@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from sys import getrefcount
 from typing import Any
 
+import numpy as np
+
 from .. import errors
+from ..kept_gradients import tell_shared
 from ..tensor import dtypes
+from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from .calls import OPERANDS, left, record
 from .op import Op, Over
-from .writing import before_write, put, refuse_write, take_history
+from .writing import Through, before_write, put, refuse_write, take_history
 
 
 def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:
@@ -93,11 +98,39 @@ def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:
         )
 
 
-def operator_of(twin: Callable[..., Tensor]) -> Callable[[Tensor, Any], Any]:
-    """A twin as ``__iadd__`` and the like: NotImplemented for an operand it does not know."""
+def operator_of(twin: Callable[..., Tensor], look: Callable[[str, Any, int], None] | None = None) -> Callable[..., Any]:
+    """A twin as ``__iadd__`` and the like: NotImplemented for an operand it does not know.
+
+    look: is given a tensor without axes and how many references there are to it; by default, `_look_at_number`.
+    """
+    name, look = twin.__name__, look or _look_at_number
 
     def call(self: Tensor, other: Any) -> Any:
-        return twin(self, other) if isinstance(other, OPERANDS) else left(twin.__name__, other)
+        data = getattr(self, "_data", None)  # None: no tensor, which the twin refuses
+        if data is not None and not data.ndim and thread.modes.grad_enabled:
+            look(name, self, getrefcount(self))
+        return twin(self, other) if isinstance(other, OPERANDS) else left(name, other)
 
-    call.__name__, call.__doc__ = twin.__name__, twin.__doc__
-    return errors.called(call, twin.__name__)
+    call.__name__, call.__doc__ = name, twin.__doc__
+    return errors.called(call, name)
+
+
+def _references_of_a_name() -> int:
+    """What `look` is given of an object that one name refers to: it depends on the version of Python."""
+    found: list[int] = []
+    look = operator_of(lambda self, _: self, lambda _, __, references: found.append(references))
+    number = type("Number", (), {"_data": np.zeros(()), "__iadd__": look})()
+    number += 0
+    return found[0]
+
+
+_ONE_NAME = _references_of_a_name()
+
+
+def _look_at_number(name: str, t: Tensor, references: int) -> None:
+    """Tell that an augmented assignment changes more than a name: ``s += t`` with a number would change that alone."""
+    how = t._view
+    if how is not None and how.op is Through.part and all(type(p) is int for p in how.args[0]):
+        tell_shared(name, "the tensor that the element s was taken from")
+    elif references > _ONE_NAME and not isinstance(t._data, LevelPayload):  # a transform may refer to it
+        tell_shared(name, "everything that refers to the same tensor")

@@ -16,7 +16,7 @@ import numpy as np
 from ..autograd.node import carry_retained
 from ..tensor.memory import LevelPayload, View, refused_write, same_memory
 from ..tensor.modes import thread, within
-from ..tensor.tensor import Lifted, Tensor, wrap
+from ..tensor.tensor import Tensor, wrap
 from ..tensor.views import Lost, keep_values, lose, overwritten, payload_of, refuse_inference, refuse_memory
 from .calls import note_versions, record
 from .levels import highest, inner
@@ -120,9 +120,7 @@ def take_history(t: Tensor, result: Tensor, wrote: Callable[[Tensor, Tensor], bo
     """
     t._bump()
     if result._edge is None:
-        if isinstance(t, Lifted):  # forward mode, a batch
-            for view in t._share_version().living():
-                _look_at_element(view, t, wrote)
+        tell_elements(t, wrote)
         return
     if result._data is not t._data:
         _save_itself(t, result)
@@ -149,12 +147,20 @@ def take_history(t: Tensor, result: Tensor, wrote: Callable[[Tensor, Tensor], bo
                 _look_at_element(view, t, wrote)
 
 
+def tell_elements(t: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None = None) -> None:
+    """After a write that is not recorded, although recording is on, do the same for each view."""
+    memory = t._version_of
+    if memory is not None and thread.modes.grad_enabled:
+        for view in memory.living():
+            _look_at_element(view, t, wrote)
+
+
 def _look_at_element(view: Tensor, t: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None) -> None:
     """If a view is one element, taken by an index, and `t` was written to there, have the view say so when it is used:
     from an array the same line takes a number.
     """
     how, payload, level = view._view, payload_of(view), None
-    if payload.ndim or how is None or how.op is not Through.part or int not in map(type, how.args[0]):
+    if payload.ndim or how is None or how.op is not Through.part or not all(type(p) is int for p in how.args[0]):
         return
     if isinstance(payload, LevelPayload):
         level = payload.level

@@ -125,7 +125,7 @@ neg = elementwise(
 )
 
 
-@composite(numpy={np.positive: lambda x: positive(x)}, out=False, samples=unary, refused=NO_UNARY)
+@composite(numpy={np.positive: lambda x: positive(x).clone()}, out=False, samples=unary, refused=NO_UNARY)
 def positive(input: Tensor) -> Tensor:
     """``+input``: the tensor itself; bools are refused."""
     need("positive", NUMBERS, input._data)

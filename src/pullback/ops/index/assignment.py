@@ -19,7 +19,7 @@ from ...table.calls import on, record
 from ...table.entry import linear, method
 from ...table.levels import with_room
 from ...table.narrow import Conversion
-from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, way_to
+from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, tell_elements, way_to
 from ...tensor import dtypes
 from ...tensor.arrays import arange_beside, broadcasts_to, copied
 from ...tensor.memory import same_memory
@@ -312,6 +312,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if not mask:
         t._bump()
+        tell_elements(t, _wrote_to(t, target, first, second))
     elif second is None and not way and _is_all(first):
         take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
@@ -393,6 +394,7 @@ def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None
         take_history(t, record(op, mask, full, t._data))
     else:
         t._bump()
+        tell_elements(t)
     return t
 
 

@@ -182,6 +182,14 @@ def _filled(shape: tuple[int, ...], value: Any, dtype: np.dtype[Any]) -> Any:
 
 def _number(value: Any) -> Any:
     """The number to fill a tensor with: `value`, or the number in a 0-d tensor."""
+    if isinstance(value, Tensor) and value._requires_grad:
+        raise TypeError(
+            errors.message(
+                "argument 'fill_value' (position 2) must be Number, not Tensor",
+                found=f"{errors.describe(value)} that requires grad",
+                do="write value * ones_like(t) or value.expand(size), which keep its gradient",
+            )
+        )
     found = value.item() if isinstance(value, Tensor) and not value._data.ndim else value
     if not isinstance(found, (bool, int, float, complex, np.number, np.bool_)):
         raise TypeError(errors.message("fill_value", expected="a number", found=errors.describe(value)))
@@ -316,9 +324,19 @@ NUMPY[np.ones_like] = lambda a, dtype=None, order="K", subok=True, shape=None, d
 NUMPY[np.empty_like] = lambda prototype, dtype=None, order="K", subok=True, shape=None, device=None: _in_numpy(
     empty_like, prototype, dtype=dtype, shape=shape
 )
-NUMPY[np.full_like] = lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, device=None: _in_numpy(
-    full_like, a, fill_value, dtype=dtype, shape=shape
+NUMPY[np.full_like] = lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, device=None: (
+    _spread(a, fill_value, dtype, shape)
+    if isinstance(fill_value, Tensor)
+    else _in_numpy(full_like, a, fill_value, dtype=dtype, shape=shape)
 )
+
+
+def _spread(a: Tensor, value: Tensor, dtype: Any, shape: Any) -> Tensor:
+    """numpy.full_like of a Tensor, which may have axes: a copy with its gradient."""
+    found = dtypes.BY_NUMPY[a._data.dtype if dtype is None else dtypes.to_numpy(dtype)]
+    spread: Any = np.broadcast_to(value, a._data.shape if shape is None else shape)
+    result: Tensor = spread.to(found).clone()
+    return result
 
 
 # Evenly spaced --------------------------------------------------------------------------------------------------------
@@ -329,7 +347,20 @@ def _bound(name: str, value: Any, refused: type[Exception] = TypeError) -> Any:
     if isinstance(value, Tensor):
         if value._data.ndim:
             raise refused(errors.message(f"{name}()", expected="0-d tensors as bounds", found=errors.describe(value)))
-        value = value.item()
+        if value._requires_grad and name != "linspace" and name != "logspace":
+            raise refused(
+                errors.message(
+                    f"{name}() received an invalid combination of arguments",
+                    expected="numbers as bounds",
+                    found=f"{errors.describe(value)} that requires grad",
+                    do="write start + step * arange(n), which keeps their gradients",
+                )
+            )
+        value = (
+            value._number("complex" if value._data.dtype.kind == "c" else "float")
+            if value._requires_grad
+            else value.item()
+        )
     if isinstance(value, np.generic):
         value = value.item()
     if not isinstance(value, (bool, int, float, complex)):

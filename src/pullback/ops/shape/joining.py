@@ -324,7 +324,9 @@ def block_diag(*tensors: Any) -> Tensor:
 @composite(
     method=False,
     view=True,
-    numpy={np.meshgrid: lambda *xi, copy=True, sparse=False, indexing="xy": _numpy_meshgrid(xi, sparse, indexing)},
+    numpy={
+        np.meshgrid: lambda *xi, copy=True, sparse=False, indexing="xy": _numpy_meshgrid(xi, copy, sparse, indexing)
+    },
     samples=lambda: [
         S(A(2), A(3), indexing="ij"),
         S(A(2), A(3), indexing="xy"),
@@ -370,14 +372,15 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     )
 
 
-def _numpy_meshgrid(xi: Any, sparse: bool, indexing: str) -> list[Tensor]:
-    """numpy.meshgrid, which accepts arrays of different dtypes."""
+def _numpy_meshgrid(xi: Any, copy: bool, sparse: bool, indexing: str) -> list[Tensor]:
+    """numpy.meshgrid, which accepts arrays of different dtypes, and copies them unless told not to."""
     found = [flatten(a) for a in constants(xi)]
     n = len(found)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else [*range(n)]
     grids = [reshape(t, (1,) * i + (t._data.size,) + (1,) * (n - i - 1)) for i, t in zip(places, found, strict=True)]
     shape = np.broadcast_shapes(*(t._data.shape for t in grids))
-    return grids if sparse else [expand(t, shape) for t in grids]
+    grids = grids if sparse else [expand(t, shape) for t in grids]
+    return [t.clone() for t in grids] if copy else grids
 
 
 @composite(
