@@ -83,6 +83,43 @@ def test_a_write_by_index_and_through_a_view(x: Any) -> None:
 
 
 @record_origins()
+def test_all_lines_whose_saved_tensors_were_written_to_are_told_at_once(x: Any) -> None:
+    class Square(Function):
+        @staticmethod
+        def forward(ctx: Any, t: Any) -> Any:
+            ctx.save_for_backward(t)
+            return t * t
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return 2 * g * ctx.saved_tensors[0]
+
+    a, kept = x * 1, x * 1
+    for _ in range(2):
+        b = a[0] * a[1]  # one
+        b = b + Square.apply(a).sum()  # two
+        b = b * (kept * kept).sum()  # is right
+        a[1] = b.exp()  # three
+        a[0] = b * a[0]
+    with pytest.raises(RuntimeError) as raised:
+        (a.sum() * 2).backward()
+    first, _, others = str(raised.value).partition("  What was saved at these lines was written to as well:\n")
+    assert "a[0] = b * a[0]" in first
+    lines = others.partition("  What to do")[0].splitlines()
+    assert sorted(line.rpartition("  # ")[2] for line in lines) == ["one", "two"]
+
+
+@record_origins()
+def test_many_such_lines_are_counted(x: Any) -> None:
+    a = x * 1
+    program = "".join(f"b = a[0] * a[1]\na[{k % 2}] = b\n" for k in range(12))
+    names = {"a": a}
+    exec(compile(program, "<a long program>", "exec"), names)
+    with pytest.raises(RuntimeError, match=r"\n    and \d+ more\n"):
+        a.sum().backward()
+
+
+@record_origins()
 def test_a_step_of_an_optimiser_is_a_write(x: Any) -> None:
     optimizer = pullback.optim.SGD([x], lr=0.1)
     loss = (x * x).sum()

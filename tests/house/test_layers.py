@@ -76,7 +76,7 @@ LINES_PER_ROOM = {
     "kernels": 900,
     "interpreters": 3065,
     "func": 2590,
-    "diagnose": 2375,
+    "diagnose": 2405,
     "compile": 8026,
     "utils": 1500,
     "compat": 1000,

@@ -71,7 +71,46 @@ def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
         last = _last_writer(node, t)
         by = "Where it was changed" if last is None else f"It was changed by the operation of {last.name()}; where,"
         text += f"  {by} is not known: {SWITCH_ON}.\n"
-    return _one_of(names), text
+    return _one_of(names), text + _also_written(node)
+
+
+_SHOWN = 8  # lines of other nodes
+_LOOKED_AT = 20_000  # nodes
+
+
+def _also_written(node: Any) -> str:
+    """Lines about the nodes before this one whose saved tensors were written to as well: they can be mended at once."""
+    found = [n for n in _before(node) if _is_stale(n)]
+    own = place_of_node(node)
+    places = list(dict.fromkeys(p for n in found if (p := place_of_node(n)) is not None and p != own))
+    if not places:
+        return ""
+    text = "  What was saved at these lines was written to as well:\n"
+    text += "".join(f"    {at(place)}\n" for place in places[:_SHOWN])
+    return text + (f"    and {len(places) - _SHOWN} more\n" if len(places) > _SHOWN else "")
+
+
+def _before(node: Any) -> list[Any]:
+    """The nodes that a backward pass reaches from this one, this one apart."""
+    found, seen = [node], {node}
+    for each in found:
+        for edge in each._edges:
+            if edge is not None and edge[0] not in seen and len(found) < _LOOKED_AT:
+                seen.add(edge[0])
+                found.append(edge[0])
+    return found[1:]
+
+
+def _is_stale(node: Any) -> bool:
+    """Whether a tensor that a node saved was written to since."""
+    saved = getattr(node, "saved", getattr(node, "_saved", ()))
+    versions = getattr(node, "versions", getattr(node, "_versions", None))
+    if not isinstance(saved, (tuple, list)):
+        return False
+    return any(
+        isinstance(t, Tensor) and t._version_of is not None and t._version_of.n != (versions[i] if versions else 0)
+        for i, t in enumerate(saved)
+    )
 
 
 def of_replaced(node: Any, t: Tensor) -> tuple[str, str]:
