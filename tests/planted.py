@@ -56,6 +56,7 @@ _PATTERNS = "tests/interpreters/test_patterns.py tests/func/test_sparse_programs
 _SPARSE = "tests/func/test_sparse_derivatives.py tests/func/test_sparse_programs.py"
 _PAYLOAD = "tests/interpreters/test_payload.py"
 _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
+_INTACT = "tests/autograd/test_parts_left_intact.py"
 _SHARED_NUMBERS = "tests/tensor/test_shared_numbers.py"
 _MADE = "tests/ops/test_made_of_tensors.py"
 _OVERWRITTEN = "tests/tensor/test_overwritten_elements.py"
@@ -121,7 +122,8 @@ MUTATIONS = [
              "for hook in ():\n        found = hook(leaf)", _P + "graph/"),
     Mutation("retain_grad: nothing is kept", "if tensor is not None and values[nr] is not None:",
              "if tensor is None and values[nr] is not None:", _P + "graph/hooks"),
-    Mutation("Function: saved values not checked for writes", "                if t._version_of.n != expected:\n"
+    Mutation("Function: saved values not checked for writes",
+             "                if t._version_of.n != expected and is_written_since(t, expected):\n"
              "                    raise written_since", "                if t._version_of.n < expected:\n"
              "                    raise written_since", _P + "graph/ or function/function"),
     Mutation("versions: a write is not counted", "    memory.n += 1", "    memory.n += 0", _P + "graph/ or tensor/"),
@@ -954,23 +956,35 @@ MUTATIONS = [
              "matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()",
              "pass", _SPARSE),
     Mutation("overwritten elements: a write beside one counts",
-             "return bool(_followed(places, steps)) or not np.may_share_memory(written, places)",
-             "return True", _OVERWRITTEN),
+             "        if not near or (part is not None and second is None):",
+             "        if part is None:", _OVERWRITTEN),
     Mutation("overwritten elements: what a transform holds is one of them",
              "    if thread.modes.assigning or level is not",
              "    if level is not", _OVERWRITTEN),
     Mutation("overwritten elements: in forward mode nothing is said",
-             "        tell_elements(t, wrote)\n        return\n",
+             "        look_at_parts(t, wrote)\n        return\n",
              "        return\n", _OVERWRITTEN),
     Mutation("overwritten elements: the view that writes is one of them",
-             "        if view is t:\n            return False\n        element =",
-             "        element =", _OVERWRITTEN),
+             "        if view is t:\n            return None\n        near =",
+             "        near =", _OVERWRITTEN),
     Mutation("overwritten elements: a row is one of them",
-             "    if payload.ndim or how is None",
-             "    if how is None", _OVERWRITTEN),
+             "        if not payload.ndim and all(",
+             "        if all(", _OVERWRITTEN),
     Mutation("overwritten elements: it is said again and again",
              "        unmark(self)\n        warnings.warn(",
              "        warnings.warn(", _OVERWRITTEN),
+    Mutation("parts left intact: a write that is not looked at leaves them so",
+             "    elif written is not None and how.intact == view._version - 1:\n        how.intact += 1",
+             "    elif written is not None:\n        how.intact = view._version", _INTACT),
+    Mutation("parts left intact: the one that writes is one of them",
+             "    elif written is not None and how.intact",
+             "    elif how.intact", _INTACT),
+    Mutation("parts left intact: numbers of writes that are set back still count",
+             "            view._view.intact = -1  # type: ignore[union-attr]\n",
+             "            pass\n", _INTACT),
+    Mutation("parts left intact: positions are not followed",
+             "return bool(_followed(places, steps).any()) or not",
+             "return not", _INTACT),
     Mutation("shared numbers: one name counts as two",
              "_ONE_NAME = _references_of_a_name()",
              "_ONE_NAME = _references_of_a_name() - 1", _SHARED_NUMBERS),

@@ -106,7 +106,7 @@ def test_a_view_and_its_base_see_each_others_writes(name: str, backend: str) -> 
             assert outcome(fast, make()) == outcome(fn, make()), fn.__name__
 
 
-@pytest.mark.filterwarnings("ignore:An element that was taken by an index")  # eager calls give it, too
+@pytest.mark.filterwarnings("ignore:An element that was taken by an index")  # eager calls give it
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_two_views_taken_before_a_write(backend: str) -> None:
     def fn(x: Tensor) -> Tensor:

@@ -217,6 +217,11 @@ def test_transforms_do_not_tell_a_sum() -> None:
     assert told(func.grad(lambda x: an_element_is_summed_up(x * 1)), x) == ["s += x[i]  # shared"]
 
 
+def test_a_compiled_function_is_told_of_nothing() -> None:
+    x = vector().detach()
+    assert not told(pullback.compile(lambda x: an_element_is_summed_up(x * 1), backend="numpy"), x)
+
+
 def test_the_method_that_does_the_same_is_named() -> None:
     s = np.sum(vector())
     old = s

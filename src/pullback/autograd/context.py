@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import errors
 from ..tensor.arrays import broadcasts_to, zeros_beside
-from ..tensor.memory import WRITES
+from ..tensor.memory import WRITES, is_written_since
 from ..tensor.modes import thread
 from ..tensor.nested import CONTAINERS
 from ..tensor.protocol import is_foreign
@@ -128,7 +128,7 @@ class FunctionNode(Node):
         for i, t in enumerate(saved):
             if t is not None and t._version_of is not None:
                 expected = 0 if self._versions is None else self._versions[i]
-                if t._version_of.n != expected:
+                if t._version_of.n != expected and is_written_since(t, expected):
                     raise written_since(self, t, expected)
         if WRITES.moved < self._order:
             check_memory(self, saved)

@@ -306,7 +306,7 @@ class unsafe_preserve_version_counter:  # noqa: N801 - torch's name
 
     def __exit__(self, *exc: object) -> None:
         for t, n in zip(self._tensors, self._before, strict=True):
-            t._share_version().n = n
+            t._share_version().put_back(n)
 
 
 def is_inference_mode_enabled() -> bool:

@@ -171,7 +171,7 @@ def _written(node: FunctionNode, t: Tensor, nr: int) -> Tensor:
         new = wrap(t._data)
         new._edge, new._requires_grad = edge, True
         t.copy_(new)  # a copy onto itself: it gives every view of this memory its new place in the graph
-        t._share_version().n -= 1  # forward's write was counted
+        t._share_version().put_back(t._version - 1)  # forward's write was counted
         return t
     if t._edge is not None:
         carry_retained(t, t._edge, edge)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..tensor.memory import Version
+from ..tensor.memory import Version, is_written_since
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
 from .places import Place, at, place_of_node, variables
@@ -108,8 +108,7 @@ def _is_stale(node: Any) -> bool:
     if not isinstance(saved, (tuple, list)):
         return False
     return any(
-        isinstance(t, Tensor) and t._version_of is not None and t._version_of.n != (versions[i] if versions else 0)
-        for i, t in enumerate(saved)
+        isinstance(t, Tensor) and is_written_since(t, versions[i] if versions else 0) for i, t in enumerate(saved)
     )
 
 

@@ -106,8 +106,8 @@ def operator_of(twin: Callable[..., Tensor], look: Callable[[str, Any, int], Non
     name, look = twin.__name__, look or _look_at_number
 
     def call(self: Tensor, other: Any) -> Any:
-        data = getattr(self, "_data", None)  # None: no tensor, which the twin refuses
-        if data is not None and not data.ndim and thread.modes.grad_enabled:
+        # what is no tensor is refused by the twin; no name here holds the payload, as a level may look who does
+        if not getattr(getattr(self, "_data", None), "ndim", 1) and thread.modes.grad_enabled:
             look(name, self, getrefcount(self))
         return twin(self, other) if isinstance(other, OPERANDS) else left(name, other)
 
@@ -129,8 +129,10 @@ _ONE_NAME = _references_of_a_name()
 
 def _look_at_number(name: str, t: Tensor, references: int) -> None:
     """Tell that an augmented assignment changes more than a name: ``s += t`` with a number would change that alone."""
-    how = t._view
+    how, data = t._view, t._data
+    if isinstance(data, LevelPayload) and data.inside is None:
+        return  # it is traced
     if how is not None and how.op is Through.part and all(type(p) is int for p in how.args[0]):
         tell_shared(name, "the tensor that the element s was taken from")
-    elif references > _ONE_NAME and not isinstance(t._data, LevelPayload):  # a transform may refer to it
+    elif references > _ONE_NAME and not isinstance(data, LevelPayload):  # a transform may refer to it
         tell_shared(name, "everything that refers to the same tensor")

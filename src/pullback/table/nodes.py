@@ -22,7 +22,7 @@ from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.saved import Packed, PackedTuple, SavedTensor, check_memory, pack_all, second_backward, written_since
 from ..tensor import dtypes
-from ..tensor.memory import WRITES, LevelPayload, View
+from ..tensor.memory import WRITES, LevelPayload, View, is_written_since
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, is_tracked, wrap
 from .op import OUTPUT, Op, Over, Rule, needs
@@ -92,8 +92,9 @@ class OpNode(Node):
             raise second_backward(self)
         for i, value in enumerate(saved):
             version = value._version_of if isinstance(value, Tensor) else None
-            if version is not None and version.n != (0 if self.versions is None else self.versions[i]):
-                raise written_since(self, value, 0 if self.versions is None else self.versions[i])
+            expected = 0 if self.versions is None else self.versions[i]
+            if version is not None and version.n != expected and is_written_since(value, expected):
+                raise written_since(self, value, expected)
         if self.writes < WRITES.detached:
             self._refuse_detached()
         if WRITES.moved < self._order:
@@ -366,10 +367,12 @@ class SavedOutput(View):
 
     __slots__ = ()
 
+    base: Any = None
+
     def __init__(self, number: int) -> None:
         self.args = (number,)
-        self.base = self.parent = self.op = None  # type: ignore[assignment]
-        self.made = ""
+        self.parent = self.op = None  # type: ignore[assignment]
+        self.made, self.intact = "", -1
 
 
 SAVED_OUTPUTS = tuple(SavedOutput(i) for i in range(8))

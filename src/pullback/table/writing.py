@@ -22,6 +22,9 @@ from .calls import note_versions, record
 from .levels import highest, inner
 from .op import Op
 
+Wrote = Callable[[Tensor, Tensor], bool | None]
+"""Says whether a view, the first argument, was written to by a write to the second; None if it is what was written."""
+
 
 class Through:
     """The entry that puts values into a tensor through the steps that lead to a view of it, and the one that takes the
@@ -112,15 +115,14 @@ def put(t: Tensor, result: Tensor) -> None:
     within(thread.modes, {"assigning": True}, level.assign, t, inner(result, level) or level.constant(result))
 
 
-def take_history(t: Tensor, result: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None = None) -> None:
+def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None) -> None:
     """Make `t`, after a write to its memory, the output of the node that made `result`.
 
-    wrote: whether a view of one element, its first argument, was written to; by default, whether it shares memory with
-    `t`, its second.
+    wrote: whether a view was written to; by default, whether it shares memory with `t`.
     """
     t._bump()
     if result._edge is None:
-        tell_elements(t, wrote)
+        look_at_parts(t, wrote)
         return
     if result._data is not t._data:
         _save_itself(t, result)
@@ -144,35 +146,47 @@ def take_history(t: Tensor, result: Tensor, wrote: Callable[[Tensor, Tensor], bo
                 lose(view)
             else:
                 _make_again(view, view._view)
-                _look_at_element(view, t, wrote)
+                _look_at_part(view, t, wrote)
 
 
-def tell_elements(t: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None = None) -> None:
-    """After a write that is not recorded, although recording is on, do the same for each view."""
+def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
+    """After a write that is not recorded, although recording is on, look at the views that it may have changed."""
     memory = t._version_of
     if memory is not None and thread.modes.grad_enabled:
         for view in memory.living():
-            _look_at_element(view, t, wrote)
+            _look_at_part(view, t, wrote)
 
 
-def _look_at_element(view: Tensor, t: Tensor, wrote: Callable[[Tensor, Tensor], bool] | None) -> None:
-    """If a view is one element, taken by an index, and `t` was written to there, have the view say so when it is used:
-    from an array the same line takes a number.
+def _look_at_part(view: Tensor, t: Tensor, wrote: Wrote | None) -> None:
+    """Note of a part, taken by an index, that a write to `t` left it as it was: what saved it may still use it.
+
+    If it changed one element, that says so when it is used: from an array the same line takes a number.
     """
     how, payload, level = view._view, payload_of(view), None
-    if payload.ndim or how is None or how.op is not Through.part or not all(type(p) is int for p in how.args[0]):
+    if how is None or how.op is not Through.part:
         return
     if isinstance(payload, LevelPayload):
         level = payload.level
+        if payload.inside is None:  # it has no memory: what a trace records is run later
+            return
     if thread.modes.assigning or level is not (t._data.level if isinstance(t._data, LevelPayload) else None):
         return
-    if view is not t and (_shares if wrote is None else wrote)(view, t):
-        overwritten(view)
+    written = None if view is t else may_share(payload, t._data) if wrote is None else wrote(view, t)
+    if written:
+        if not payload.ndim and all(type(p) is int for p in how.args[0]):
+            overwritten(view)
+    elif written is not None and how.intact == view._version - 1:
+        how.intact += 1
 
 
-def _shares(view: Tensor, t: Tensor) -> bool:
-    """Whether a view shares memory with a tensor."""
-    return same_memory(payload_of(view), t._data)
+def may_share(a: Any, b: Any) -> bool:
+    """Whether two payloads share elements, or it cannot be known."""
+    if not (type(a) is np.ndarray and type(b) is np.ndarray):
+        return same_memory(a, b)
+    try:
+        return bool(np.shares_memory(a, b, max_work=100))  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _save_itself(t: Tensor, result: Tensor) -> None:

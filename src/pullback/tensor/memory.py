@@ -97,6 +97,12 @@ class Version:
         """The live views; a view of a view comes after it."""
         return [view for ref in self.views if (view := ref()) is not None and view._view is not None]
 
+    def put_back(self, n: int) -> None:
+        """Set the number of writes to a smaller one: what it says of the views since is no longer known."""
+        self.n = n
+        for view in self.living():
+            view._view.intact = -1  # type: ignore[union-attr]
+
 
 class InferenceVersion(Version):
     """The one version of all tensors made in inference mode: neither writes to them nor their views are counted.
@@ -133,17 +139,29 @@ class View:
 
     made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of the way it was made or
     the tensor it views; else "".
+
+    intact: the number of the last write to the memory up to which all are known to have left this part of it as it was.
     """
 
-    __slots__ = ("args", "base", "made", "op", "parent")
+    __slots__ = ("args", "intact", "made", "op", "parent")
 
     made: str
+    intact: int
 
     def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), made: str = "") -> None:
         above = parent._view
-        self.base: Tensor = parent if above is None else above.base
         self.parent, self.op, self.args = parent, op, args
+        memory = parent._version_of
+        self.intact = 0 if memory is None or memory is INFERENCE else memory.n
         self.made = made or ("" if above is None else above.made)
+
+    @property
+    def base(self) -> Tensor:
+        """The tensor that is no view, at the end of the chain of parents."""
+        found = self.parent
+        while found._view is not None:
+            found = found._view.parent
+        return found
 
 
 MADE = {
@@ -420,6 +438,14 @@ def same_memory(a: Any, b: Any) -> bool:
     if type(a) is np.ndarray and type(b) is np.ndarray:
         return not a.size or np.may_share_memory(a, b)
     return isinstance(a, LevelPayload) or isinstance(b, LevelPayload) or not a.size or np.may_share_memory(a, b)
+
+
+def is_written_since(t: Tensor, n: int) -> bool:
+    """Whether a tensor may have been written to since the number of writes to its memory was `n`."""
+    memory = t._version_of
+    if memory is None or memory.n == n:
+        return False
+    return t._view is None or t._view.intact != memory.n
 
 
 def same_elements(a: Any, b: Any) -> bool:

@@ -89,6 +89,7 @@ class _Place:
         """The names of changed values."""
         now = self._contents()
         cached = {name for _, name in (*self.first_uses(), *self.loaded())}
+        cached.add("__warningregistry__")  # where Python notes the warnings that a module has given
         for name in {**self.before, **now}:
             old, new = self.before.get(name, _MISSING), now.get(name, _MISSING)
             if old is not new and name not in cached and not equal(old, new):

@@ -19,7 +19,17 @@ from ...table.calls import on, record
 from ...table.entry import linear, method
 from ...table.levels import with_room
 from ...table.narrow import Conversion
-from ...table.writing import before_write, put, refuse_turn, refuse_write, take_history, tell_elements, way_to
+from ...table.writing import (
+    Wrote,
+    before_write,
+    look_at_parts,
+    may_share,
+    put,
+    refuse_turn,
+    refuse_write,
+    take_history,
+    way_to,
+)
 from ...tensor import dtypes
 from ...tensor.arrays import arange_beside, broadcasts_to, copied
 from ...tensor.memory import same_memory
@@ -312,7 +322,7 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if not mask:
         t._bump()
-        tell_elements(t, _wrote_to(t, target, first, second))
+        look_at_parts(t, _wrote_to(t, target, first, second))
     elif second is None and not way and _is_all(first):
         take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
@@ -324,20 +334,16 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         take_history(base, record(put_into_base.op, mask, (base, value, way), base._data), wrote)
 
 
-def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Callable[[Tensor, Tensor], bool]:
+def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Wrote:
     """A function that says whether ``t[index] = value`` wrote to a view; also where that cannot be known.
 
     part: the array that the first step gives, or None if `t` belongs to a transform.
     """
 
-    def wrote(view: Tensor, _: Tensor) -> bool:
+    def wrote(view: Tensor, _: Tensor) -> bool | None:
         if view is t:
-            return False
-        element = payload_of(view)
-        if type(part) is type(element) is np.ndarray:
-            near = np.shares_memory(element, part)
-        else:
-            near = part is None or same_memory(element, part)
+            return None
+        near = part is None or may_share(payload_of(view), part)
         if not near or (part is not None and second is None):
             return near
         base, way = way_to(t)
@@ -347,7 +353,7 @@ def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Calla
         places = np.zeros(base._data.shape, np.bool_)
         written = _followed(places, (*way, (getitem.op, (first,))))
         _assign(written, None if second is None else arrays_of(second), True)
-        return bool(_followed(places, steps)) or not np.may_share_memory(written, places)
+        return bool(_followed(places, steps).any()) or not np.may_share_memory(written, places)
 
     return wrote
 
@@ -394,7 +400,7 @@ def overwrite(t: Tensor, op: Any, *args: Any, change: Callable[..., None] | None
         take_history(t, record(op, mask, full, t._data))
     else:
         t._bump()
-        tell_elements(t)
+        look_at_parts(t)
     return t
 
 
