@@ -26,7 +26,7 @@ from ..tensor.tensor import PLAIN, Edge, Lifted, Tensor, blank, wrap
 from .door import operand
 from .levels import highest, inner, interpreted, mapped
 from .narrow import float_beside, in_dtype, in_float32, in_floats
-from .nodes import OpNode, Plan, by_kernel, with_kernels
+from .nodes import OpNode, Plan, by_kernel, note_versions, with_kernels
 from .op import Op
 from .operands import cast, common_dtype, fits_half
 from .results import out_of, write_out
@@ -72,19 +72,6 @@ def seal(node: OpNode) -> None:
     watch = thread.modes.watch
     if watch is not None:
         watch(node)
-
-
-def note_versions(node: OpNode) -> None:
-    """Note the versions of the tensors a node saved. They must be the same when it runs."""
-    node.versions = _versions(node.saved)
-
-
-def _versions(saved: Sequence[Any]) -> tuple[int, ...] | None:
-    """The versions of the saved tensors, or None if no saved tensor was ever written to."""
-    for value in saved:
-        if isinstance(value, Tensor) and value._version_of is not None and value._version_of.n:
-            return tuple(v._version if isinstance(v, Tensor) else 0 for v in saved)
-    return None
 
 
 def record_tuple(op: Op, mask: int, args: tuple[Any, ...], results: Any) -> Any:

@@ -20,9 +20,10 @@ from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
+from ..tensor.views import before_write
 from .calls import OPERANDS, left, record
 from .op import Op, Over
-from .writing import Through, before_write, put, refuse_write, take_history
+from .writing import Through, put, refuse_write, take_history
 
 
 def twin_of(op: Op, name: str = "", method: Callable[..., Tensor] | None = None) -> Callable[..., Tensor]:

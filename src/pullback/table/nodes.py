@@ -25,6 +25,7 @@ from ..tensor import dtypes
 from ..tensor.memory import WRITES, LevelPayload, View, is_written_since
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, is_tracked, wrap
+from ..tensor.views import before_write
 from .op import OUTPUT, Op, Over, Rule, needs
 
 
@@ -357,6 +358,30 @@ class ComplexTupleNode(ComplexNode):
     """A `TupleNode` with a complex number among its results."""
 
     __slots__ = ("_outputs",)
+
+
+def note_versions(node: OpNode) -> None:
+    """Note the versions of the tensors a node saved, None if none was ever written to: they must be the same when it
+    runs. An element is saved by its value: a program for arrays overwrites it as the number that it would be there.
+    """
+    node.versions = None
+    for value in node.saved:
+        if isinstance(value, Tensor) and (memory := value._version_of) is not None and (memory.n or _is_element(value)):
+            node.saved = saved = tuple([before_write(v) if _is_element(v) else v for v in node.saved])
+            versions = tuple([v._version if isinstance(v, Tensor) else 0 for v in saved])
+            node.versions = versions if any(versions) else None
+            return
+
+
+def _is_element(value: Any) -> bool:
+    """Whether a value that is to be saved is a tensor without axes that is a view."""
+    return (
+        isinstance(value, Tensor)
+        and (how := value._view) is not None
+        and how.op is not None
+        and type(value._data) is np.ndarray
+        and not value._data.ndim
+    )
 
 
 class SavedOutput(View):

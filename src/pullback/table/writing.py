@@ -16,10 +16,19 @@ import numpy as np
 from ..autograd.node import carry_retained
 from ..tensor.memory import LevelPayload, View, refused_write, same_memory
 from ..tensor.modes import thread, within
-from ..tensor.tensor import Tensor, wrap
-from ..tensor.views import Lost, keep_values, lose, overwritten, payload_of, refuse_inference, refuse_memory
-from .calls import note_versions, record
+from ..tensor.tensor import Tensor
+from ..tensor.views import (
+    Lost,
+    keep_values,
+    lose,
+    overwritten,
+    payload_of,
+    refuse_inference,
+    refuse_memory,
+)
+from .calls import record
 from .levels import highest, inner
+from .nodes import note_versions
 from .op import Op
 
 Wrote = Callable[[Tensor, Tensor], bool | None]
@@ -96,13 +105,6 @@ def way_to(t: Tensor) -> tuple[Tensor, tuple[tuple[Any, tuple[Any, ...]], ...]]:
     return t, tuple(found[::-1])
 
 
-def before_write(t: Tensor) -> Tensor:
-    """A stand-in for `t` before the write: the same place in the graph, a copy of the values."""
-    old = wrap(t._data.clone() if isinstance(t._data, LevelPayload) else np.copy(t._data))
-    old._edge, old._requires_grad = t._edge, t._requires_grad
-    return old
-
-
 def put(t: Tensor, result: Tensor) -> None:
     """Write the values of `result`, which fit, into the memory of `t`."""
     if not isinstance(result._data, LevelPayload) and not isinstance(t._data, LevelPayload):
@@ -145,8 +147,8 @@ def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None) -> None:
             if view._view.made:
                 lose(view)
             else:
-                _make_again(view, view._view)
-                _look_at_part(view, t, wrote)
+                if _look_at_part(view, t, wrote):
+                    _make_again(view, view._view)
 
 
 def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
@@ -157,26 +159,28 @@ def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
             _look_at_part(view, t, wrote)
 
 
-def _look_at_part(view: Tensor, t: Tensor, wrote: Wrote | None) -> None:
-    """Note of a part, taken by an index, that a write to `t` left it as it was: what saved it may still use it.
+def _look_at_part(view: Tensor, t: Tensor, wrote: Wrote | None) -> bool:
+    """Whether a write to `t` may have changed a view. What saved a part that was left as it was may still use it.
 
-    If it changed one element, that says so when it is used: from an array the same line takes a number.
+    If one element was changed, that says so when it is used: from an array the same line takes a number.
     """
     how, payload, level = view._view, payload_of(view), None
     if how is None or how.op is not Through.part:
-        return
+        return True
     if isinstance(payload, LevelPayload):
         level = payload.level
         if payload.inside is None:  # it has no memory: what a trace records is run later
-            return
+            return True
     if thread.modes.assigning or level is not (t._data.level if isinstance(t._data, LevelPayload) else None):
-        return
+        return True
     written = None if view is t else may_share(payload, t._data) if wrote is None else wrote(view, t)
     if written:
         if not payload.ndim and all(type(p) is int for p in how.args[0]):
             overwritten(view)
     elif written is not None and how.intact == view._version - 1:
         how.intact += 1
+        return False
+    return True
 
 
 def may_share(a: Any, b: Any) -> bool:

@@ -17,7 +17,7 @@ from .. import errors
 from .memory import INFERENCE, KEEPERS, WRITES, LevelPayload, View, next_write, refused_write
 from .modes import thread
 from .overrides import disabled_torch_function_impl
-from .tensor import PLAIN, Edge, Tensor
+from .tensor import PLAIN, Edge, Tensor, wrap
 
 
 class Lost(Tensor):
@@ -222,6 +222,13 @@ def overlaps(a: Any, along_axes: bool = False) -> bool:
     for step, n in steps:
         places = places[..., None] + np.arange(n) * step
     return bool(np.unique(places).size < places.size)
+
+
+def before_write(t: Tensor) -> Tensor:
+    """A stand-in for `t` before the write: the same place in the graph, a copy of the values."""
+    old = wrap(t._data.clone() if isinstance(t._data, LevelPayload) else np.copy(t._data))
+    old._edge, old._requires_grad = t._edge, t._requires_grad
+    return old
 
 
 def keep_values(t: Tensor) -> None:

@@ -21,7 +21,6 @@ from ...table.levels import with_room
 from ...table.narrow import Conversion
 from ...table.writing import (
     Wrote,
-    before_write,
     look_at_parts,
     may_share,
     put,
@@ -38,7 +37,7 @@ from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.protocol import is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ...tensor.views import payload_of, refuse_memory
+from ...tensor.views import before_write, payload_of, refuse_memory
 from ..shape.reshape import copied_in_order
 from ..shape.slices import getitem
 from .subscripts import (
@@ -348,7 +347,8 @@ def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Wrote
             return near
         base, way = way_to(t)
         steps = way_to(view)[1]
-        if any(isinstance(p, Lifted) for p in second or ()) or _in_pairs((*way, *steps)):
+        steps_known = all(op is not None for op, _ in (*way, *steps))
+        if any(isinstance(p, Lifted) for p in second or ()) or not steps_known or _in_pairs((*way, *steps)):
             return True
         places = np.zeros(base._data.shape, np.bool_)
         written = _followed(places, (*way, (getitem.op, (first,))))

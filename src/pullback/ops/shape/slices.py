@@ -11,6 +11,7 @@ from ...interpreters.batch_rules import by
 from ...table.calls import on
 from ...table.entry import linear
 from ...tensor.arrays import zeros_beside
+from ...tensor.memory import WRITES, next_write
 
 _FULL = slice(None)
 
@@ -119,7 +120,11 @@ def getitem(input: Any, index: Any) -> Any:
     """`input[index]`, for an index that gives a view."""
     try:
         found = part_of(input, index)
+        if not isinstance(found, np.generic):
+            return found
+        if not WRITES.n:
+            WRITES.n = next_write()  # as after a write, nodes look at what they save: elements are saved by value
         # NumPy gives a number where all axes are indexed; with an Ellipsis it gives a 0-d view, as torch does
-        return input[(*index, Ellipsis)] if isinstance(found, np.generic) else found
+        return input[(*index, Ellipsis)]
     except IndexError as error:
         raise outside(error, input) from None
