@@ -294,6 +294,18 @@ def test_a_part_of_what_a_function_returned_of_its_input() -> None:
     assert part.tolist() == [5]
 
 
+def test_parts_of_numbers_that_are_seen_in_pairs() -> None:
+    pairs = pullback.view_as_real(pullback.tensor([1.0 + 2j, 3.0 + 4j]))
+    part = pairs[0]
+    pairs[pairs > 1.5] = 7.0
+    assert part.tolist() == [1, 7]
+    whole = pullback.ones(2, 2)
+    numbers, part = pullback.view_as_complex(whole), whole[0]
+    numbers[[0]] = 5.0
+    numbers[1].real.zero_()
+    assert part.tolist() == [5, 0]
+
+
 def test_a_whole_tensor_that_was_saved_is_checked_as_a_whole() -> None:
     a = leaf(0.7, 1.1, 0.9) * 1.0
     found = (a * a).sum()

@@ -347,8 +347,10 @@ def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Wrote
             return near
         base, way = way_to(t)
         steps = way_to(view)[1]
-        steps_known = all(op is not None for op, _ in (*way, *steps))
-        if any(isinstance(p, Lifted) for p in second or ()) or not steps_known or _in_pairs((*way, *steps)):
+        kinds = {t._data.dtype, base._data.dtype, payload_of(view).dtype}  # several where pairs are complex numbers
+        if len(kinds) > 1 or any(isinstance(p, Lifted) for p in second or ()):
+            return True
+        if any(op is None for op, _ in (*way, *steps)):
             return True
         places = np.zeros(base._data.shape, np.bool_)
         written = _followed(places, (*way, (getitem.op, (first,))))
