@@ -246,12 +246,22 @@ def test_a_row_is_not() -> None:
         found.backward()
 
 
-def test_a_constant_part_stays_one() -> None:
+def test_a_part_keeps_its_place_in_the_graph() -> None:
+    a = leaf(0.7, 1.1, 0.9) * 1.0
+    part, reached = a[:1], a[1:]
+    places = part.grad_fn, reached.grad_fn
+    a[1] = 5.0
+    assert part.grad_fn is places[0]
+    assert reached.grad_fn is not places[1]
+
+
+def test_a_part_of_a_constant_requires_grad_once_its_base_does() -> None:
+    """As in PyTorch; its gradient is zero."""
     x, a = leaf(0.7, 1.1), pullback.zeros(3, dtype=pullback.float64)
     part = a[:1]
     a[1:] = x
-    assert not part.requires_grad
-    assert a[:1].requires_grad
+    assert part.requires_grad
+    assert pullback.autograd.grad(part.sum(), x)[0].tolist() == [0, 0]
 
 
 def test_a_write_through_the_part_itself_is_refused() -> None:

@@ -146,9 +146,8 @@ def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None) -> None:
         if view._view.base is base:
             if view._view.made:
                 lose(view)
-            else:
-                if _look_at_part(view, t, wrote):
-                    _make_again(view, view._view)
+            elif _look_at_part(view, t, wrote) or not view._requires_grad:
+                _make_again(view, view._view)
 
 
 def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
