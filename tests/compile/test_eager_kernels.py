@@ -478,7 +478,6 @@ def test_numbers_that_change_in_each_call_do_not_ask_the_compiler_each_time(a_co
     assert len(found) == 3
 
 
-@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # JAX warns of any fork, if an earlier test loaded it
 def test_a_fork_goes_on(a_compiler):
     expected = compared()
     child = os.fork()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import linecache
 import operator
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -220,6 +222,34 @@ def test_transforms_do_not_tell_a_sum() -> None:
 def test_a_compiled_function_is_told_of_nothing() -> None:
     x = vector().detach()
     assert not told(pullback.compile(lambda x: an_element_is_summed_up(x * 1), backend="numpy"), x)
+
+
+FRAMES = """
+import warnings
+import torch
+import torch._dynamo
+import numpy as np
+import pullback
+
+torch._dynamo.eval_frame.set_eval_frame(False)  # as within a compiled function
+
+def raised(s):
+    s += 1
+    return s
+
+x = pullback.ones(3, requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    raised(np.sum(x))
+assert not said, said[0]
+"""
+
+
+@pytest.mark.torch
+def test_an_argument_is_not_told_where_frames_run_in_another_way() -> None:
+    """The caller of a function then holds its arguments as well."""
+    run = subprocess.run([sys.executable, "-c", FRAMES], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
 
 
 def test_the_method_that_does_the_same_is_named() -> None:

@@ -116,16 +116,26 @@ def operator_of(twin: Callable[..., Tensor], look: Callable[[str, Any, int], Non
     return errors.called(call, name)
 
 
-def _references_of_a_name() -> int:
-    """What `look` is given of an object that one name refers to: it depends on the version of Python."""
+def _references_alone() -> int:
+    """What `look` is given of an object that one name refers to, if that is a variable or an argument.
+
+    It depends on the version of Python. Where something runs Python's frames in its own way, as PyTorch's compiler
+    does, the caller of a function holds the arguments as well.
+    """
     found: list[int] = []
     look = operator_of(lambda self, _: self, lambda _, __, references: found.append(references))
-    number = type("Number", (), {"_data": np.zeros(()), "__iadd__": look})()
+    kind = type("Number", (), {"_data": np.zeros(()), "__iadd__": look})
+
+    def assigned(number: Any) -> None:
+        number += 0
+
+    number = kind()
     number += 0
-    return found[0]
+    assigned(kind())
+    return max(found)
 
 
-_ONE_NAME = _references_of_a_name()
+_ALONE = _references_alone()
 
 
 def _look_at_number(name: str, t: Tensor, references: int) -> None:
@@ -135,5 +145,6 @@ def _look_at_number(name: str, t: Tensor, references: int) -> None:
         return  # it is traced
     if how is not None and how.op is Through.part and all(type(p) is int for p in how.args[0]):
         tell_shared(name, "the tensor that the element s was taken from")
-    elif references > _ONE_NAME and not isinstance(data, LevelPayload):  # a transform may refer to it
+    elif references > _ALONE and not isinstance(data, LevelPayload) and references > _references_alone():
+        # (a transform may refer to a tensor of its own)
         tell_shared(name, "everything that refers to the same tensor")
