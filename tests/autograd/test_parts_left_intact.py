@@ -6,7 +6,6 @@ A write that reaches the part, or may reach it, is refused as before.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -98,6 +97,7 @@ def saved_by_a_function(x: Any) -> Any:
 
 
 PROGRAMS = [recurrence, backsubstitution, rows, columns, slices, at_positions, views_of_views]
+NOT_TOLD_APART = [backsubstitution, columns, slices, at_positions]  # what lies side by side in a batch; a mask
 
 
 @pytest.mark.parametrize("program", [*PROGRAMS, saved_by_a_function], ids=lambda f: f.__name__)
@@ -116,11 +116,11 @@ def test_so_have_they_in_transforms(program: Callable[..., Any]) -> None:
     expected = pullback.func.jacfwd(loss)(x).numpy()
     np.testing.assert_allclose(pullback.func.grad(loss)(x).numpy(), expected, rtol=1e-12)
     batch = pullback.stack([x, x])
-    try:
-        found = pullback.vmap(pullback.func.grad(loss))(batch)
-    except RuntimeError as error:  # what lies side by side in a batch may not be told apart
-        assert re.search("modified by an inplace operation|dynamic shape", str(error))  # noqa: PT017
+    if program in NOT_TOLD_APART:
+        with pytest.raises(RuntimeError, match=r"modified by an inplace operation|dynamic shape"):
+            pullback.vmap(pullback.func.grad(loss))(batch)
     else:
+        found = pullback.vmap(pullback.func.grad(loss))(batch)
         np.testing.assert_allclose(found[1].numpy(), expected, rtol=1e-12)
 
 

@@ -84,16 +84,6 @@ def test_a_write_by_index_and_through_a_view(x: Any) -> None:
 
 @record_origins()
 def test_all_lines_whose_saved_tensors_were_written_to_are_told_at_once(x: Any) -> None:
-    class Square(Function):
-        @staticmethod
-        def forward(ctx: Any, t: Any) -> Any:
-            ctx.save_for_backward(t)
-            return t * t
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return 2 * g * ctx.saved_tensors[0]
-
     a, kept = x * 1, x * 1
     for _ in range(2):
         b = (a[:1] * a[1:]).sum()  # one

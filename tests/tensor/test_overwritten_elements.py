@@ -16,6 +16,7 @@ import pytest
 
 import pullback
 from pullback import Tensor, func
+from tests.autograd.test_parts_left_intact import Square
 from tests.compile.backends import BACKENDS
 
 
@@ -373,16 +374,6 @@ def test_positions_that_vary_in_a_batch_are_taken_to_be_it() -> None:
 
 def test_the_other_error_of_a_saved_element_comes_alone() -> None:
     """It says where the element was saved and written."""
-
-    class Square(pullback.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, t: Any) -> Any:
-            ctx.save_for_backward(t)
-            return t * t
-
-        @staticmethod
-        def backward(ctx: Any, g: Any) -> Any:
-            return 2 * g * ctx.saved_tensors[0]
 
     a = computed()
     square = Square.apply(a[0])

@@ -139,12 +139,14 @@ _ALONE = _references_alone()
 
 
 def _look_at_number(name: str, t: Tensor, references: int) -> None:
-    """Tell that an augmented assignment changes more than a name: ``s += t`` with a number would change that alone."""
+    """Tell that an augmented assignment changes more than a name: ``s += t`` with a number would change that alone.
+
+    Of a tensor of a transform only the first is told: the transform may refer to it.
+    """
     how, data = t._view, t._data
     if isinstance(data, LevelPayload) and data.inside is None:
         return  # it is traced
     if how is not None and how.op is Through.part and all(type(p) is int for p in how.args[0]):
         tell_shared(name, "the tensor that the element s was taken from")
     elif references > _ALONE and not isinstance(data, LevelPayload) and references > _references_alone():
-        # (a transform may refer to a tensor of its own)
         tell_shared(name, "everything that refers to the same tensor")

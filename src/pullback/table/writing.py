@@ -153,7 +153,7 @@ def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None) -> None:
 def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
     """After a write that is not recorded, although recording is on, look at the views that it may have changed."""
     memory = t._version_of
-    if memory is not None and thread.modes.grad_enabled:
+    if memory is not None and memory.views and thread.modes.grad_enabled:
         for view in memory.living():
             _look_at_part(view, t, wrote)
 

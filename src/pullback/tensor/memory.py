@@ -112,6 +112,8 @@ class InferenceVersion(Version):
 
     __slots__ = ()
 
+    views: Any = ()
+
     def __init__(self) -> None:
         pass
 
@@ -125,10 +127,6 @@ class InferenceVersion(Version):
 
     def add_view(self, view: Tensor) -> None:
         """Do nothing: a write to an inference tensor changes no history."""
-
-    def living(self) -> list[Tensor]:
-        """None is known."""
-        return []
 
 
 INFERENCE = InferenceVersion()

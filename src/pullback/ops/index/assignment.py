@@ -321,7 +321,8 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         mask = (1 if base._requires_grad else 0) | (2 if isinstance(value, Tensor) and value._requires_grad else 0)
     if not mask:
         t._bump()
-        look_at_parts(t, _wrote_to(t, target, first, second))
+        if t._share_version().views:
+            look_at_parts(t, _wrote_to(t, target, first, second))
     elif second is None and not way and _is_all(first):
         take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
