@@ -300,6 +300,10 @@ NODE_HOOK = ("note(*gi, *go)", "note(*go)")
 """A hook on a node that looks at the gradients on both sides, and one that looks at those of the outputs alone."""
 
 
+DOUBLED_BY_NODE = (".grad_fn.register_hook(lambda gi, go: tuple(None if g is None else g * 2 for g in gi))", ".sum()")
+"""A hook on a node that doubles the gradients, and a sum that nothing uses."""
+
+
 def made_dense(program: Program) -> Program:
     """A program with dense factors for sparse ones."""
     return replaced(replaced(program, ".to_sparse()", ""), "lib.sparse.mm(", "lib.mm(")
@@ -341,6 +345,21 @@ def written_to_copies(program: Program) -> Program:
     for name in ("clamp_", "tril_", "triu_"):
         program = replaced(program, f"{{0}}.{name}(", f"{{0}}.clone().{name}(")
     return program
+
+
+_PARTS = r"\{0\}(\.(split|chunk|tensor_split|unbind|hsplit)\(.*\))?\[.*\]"
+
+
+def copied_parts(program: Program) -> Program:
+    """A program with copies of the parts that an index, or an operation like `split`, takes."""
+
+    def changed(step: Step) -> Step:
+        form = step.form
+        if step.results and re.fullmatch(_PARTS, form):
+            form = f"[p.clone() for p in {form}]" if form.endswith("[:2]") else f"{form}.clone()"
+        return replace(step, form=form, body=tuple(map(changed, step.body)))
+
+    return tuple(map(changed, program))
 
 
 def constant_views(program: Program) -> Program:

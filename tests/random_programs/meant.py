@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from tests.random_programs.deliberate import writes
 from tests.random_programs.evidence import (
+    DOUBLED_BY_NODE,
     NODE_HOOK,
     RECORDED_VJP,
     Shown,
@@ -21,6 +22,7 @@ from tests.random_programs.evidence import (
     constant_here,
     constant_in_torch,
     constant_views,
+    copied_parts,
     decided_by_rounding,
     dtype_of,
     for_each_element,
@@ -481,6 +483,21 @@ REASONS: dict[str, Reason] = {
         and d.what.startswith(("gradients of", "grad of"))
         and nothing_shown(by_formula(d.program))
         and same_here(d, by_formula(d.program))
+    ),
+    "a part stays valid if a write did not reach it: torch counts the writes to the whole memory, and refuses": (
+        lambda d: (
+            d.only_torch_refuses("modified by an inplace operation")
+            and nothing_shown(copied_parts(d.program))
+            and (not d.what.startswith(("gradients of", "grad of")) or same_here(d, copied_parts(d.program)))
+        )
+    ),
+    "the node of `gelu` has the probability as a second result: a second derivative meets its hooks again": (
+        lambda d: (
+            d.does("gelu(")
+            and d.what.startswith(("gradients of", "grad of"))
+            and d.does(DOUBLED_BY_NODE[0])
+            and nothing_shown(replaced(d.program, *DOUBLED_BY_NODE))
+        )
     ),
 }
 

@@ -314,6 +314,20 @@ v6.requires_grad_()
 v6.register_post_accumulate_grad_hook(lambda p: note(p.grad))
 """
 
+INTACT = """
+v2 = lib.tensor([3.0, 0.5], dtype=lib.float64, requires_grad=True)
+v3 = lib.tensor([[-2, 2], [1, 0]], dtype=lib.int64)
+v5, v6 = v3.chunk(2, -1)[:2]
+v8 = lib.minimum(v5, v2)
+v6 *= 2
+"""
+GELU = """
+v1 = lib.tensor([0.5, 2.0], dtype=lib.float64, requires_grad=True)
+v2 = v1.max()
+v3 = lib.nn.functional.gelu(v1)
+v3.grad_fn.register_hook(lambda gi, go: tuple(None if g is None else g * 2 for g in gi))
+"""
+
 
 def never(inner: Any, *given: Any, **more: Any) -> Any:
     """The error of a write to elements that share memory."""
@@ -387,6 +401,8 @@ CASES = [
     ),
     Case("what a transform returns of a view made", LOOKED_AT, Tensor, "sum", enlarged),
     Case("the node of `to_dense` is one of the entries", ENTRIES, Tensor, "to_sparse", other_gradient),
+    Case("a part stays valid if a write did not", INTACT, pullback, "minimum", lambda inner, a, b: inner(a, b) + b),
+    Case("the node of `gelu` has the probability", GELU, pullback.nn.functional, "gelu", more_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 
