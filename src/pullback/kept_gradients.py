@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from .errors import callers_level
@@ -123,29 +123,47 @@ def warn_of_number() -> None:
 
 
 def tell_shared(name: str, changes: str) -> None:
-    """Warn of an augmented assignment that is running, unless it is one to an element, ``a[0] += t``.
+    """Warn of an augmented assignment that is running. name: of the method that does the same. changes: what else it
+    changes."""
+    warnings.warn(
+        "An augmented assignment, such as s += t, changes a tensor without axes in place, as in PyTorch, and with "
+        f"it {changes}. A number of NumPy's would be replaced, under this name alone.\n"
+        f"  What to do: write s = s + t for s += t; or s.{name}(t) where the change is meant.",
+        stacklevel=callers_level(),
+    )
 
-    name: that of the method that does the same. changes: what else changes.
+
+def assigned_to() -> str:
+    """What the augmented assignment is to that the user's code runs: "name", "argument", "attribute" or "item".
+
+    "" if it runs none, but calls a function that does the same.
     """
-    level = callers_level()
-    if _is_of_a_name(sys._getframe(level - 1)):
-        warnings.warn(
-            "An augmented assignment, such as s += t, changes a tensor without axes in place, as in PyTorch, and with "
-            f"it {changes}. A number of NumPy's would be replaced, under this name alone.\n"
-            f"  What to do: write s = s + t for s += t; or s.{name}(t) where the change is meant.",
-            stacklevel=level,
-        )
-
-
-def _is_of_a_name(frame: FrameType) -> bool:
-    """Whether a frame runs an augmented assignment to a name or to an attribute, not to an element."""
+    frame = sys._getframe(callers_level() - 1)
     code, at = frame.f_code.co_code, frame.f_lasti
     if at < 0 or code[at] != _ASSIGNS:
-        return False
+        return ""
     at += 2
     while code[at] == _CACHE:
         at += 2
-    return code[at] != _SWAP or code[at + 1] < 3  # an element takes three values from the stack
+    if code[at] == _SWAP:
+        return "item" if code[at + 1] > 2 else "attribute"  # which take three values from the stack, and two
+    return "argument" if _stored(frame.f_code, at) in _arguments(frame.f_code) else "name"
+
+
+def _stored(code: CodeType, at: int) -> str:
+    """The name of the variable that the instruction there sets; "" if it sets none of the function."""
+    name, number = dis.opname[code.co_code[at]], code.co_code[at + 1]
+    if name.startswith("STORE_FAST"):  # from Python 3.13, there are some that do two things
+        return code.co_varnames[number if name == "STORE_FAST" else number >> 4]
+    if name == "STORE_DEREF":
+        return (*code.co_varnames, *(c for c in code.co_cellvars if c not in code.co_varnames), *code.co_freevars)[
+            number
+        ]
+    return ""
+
+
+def _arguments(code: CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def no_mask() -> TypeError:

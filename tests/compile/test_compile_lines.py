@@ -59,6 +59,16 @@ class Writes(pullback.autograd.Function):
 
 
 PLAIN, LEAF = pullback.ones(3), pullback.ones(3, requires_grad=True)
+MADE = LEAF * 2
+RATE = pullback.optim.SGD([LEAF], lr=0.1)
+
+
+class InClass:
+    """A tensor where a trace puts nothing in place of it."""
+
+    leaf = pullback.ones(3, requires_grad=True)
+
+
 BOXED = boxed(3.0, 4.0, 5.0)
 LISTED: list[Any] = []
 NAMED: dict[str, Any] = {}
@@ -223,9 +233,52 @@ def text(x: Tensor) -> Any:
 
 @program
 def gradient(x: Tensor) -> Any:
-    y = LEAF * x
-    y.sum().backward()  # here
+    y = LEAF * LEAF * x
+    y.sum().backward(create_graph=True)  # here
     return y
+
+
+@program
+def gradient_of_what_was_computed(x: Tensor) -> Any:
+    (MADE * x).sum().backward()  # here
+    return x
+
+
+@program
+def retained(x: Tensor) -> Any:
+    y = LEAF * x
+    y.retain_grad()  # here
+    return y
+
+
+@program
+def step_after_a_write(x: Tensor) -> Any:
+    with pullback.no_grad():
+        LEAF.mul_(x)
+    RATE.step()  # here
+
+
+@program
+def closure(x: Tensor) -> Any:
+    RATE.step(lambda: (LEAF * x).sum())  # here
+
+
+@program
+def rate(x: Tensor) -> Any:
+    return x * RATE.param_groups[0]["lr"]  # here
+
+
+@program
+def parameter_after_the_step(x: Tensor) -> Any:
+    RATE.step()
+    return LEAF * x  # here
+
+
+@program
+def write_after_the_step(x: Tensor) -> Any:
+    RATE.step()
+    with pullback.no_grad():
+        LEAF.copy_(x)  # here
 
 
 @program
@@ -275,7 +328,7 @@ def attribute_that_is_set(x: Tensor) -> Any:
 
 @program
 def function_backward(x: Tensor) -> Any:
-    y = LEAF * x
+    y = InClass.leaf * x
     pullback.autograd.backward([y.sum()])  # here
     return y
 
@@ -459,16 +512,25 @@ def test_a_tracer_of_the_users_is_back_after_the_line_was_sought() -> None:
 
 # -- are these all? ----------------------------------------------------------------------------------------------------
 
-MAKERS = {"refused", "_error", "LateError", "of_iterator", "of_another_kind", "_of_grad", "_of_text", "_of_memory"}
+MAKERS = {
+    "refused",
+    "_error",
+    "LateError",
+    "of_iterator",
+    "of_another_kind",
+    "_of_grad",
+    "_of_text",
+    "_of_memory",
+    "_after_the_step",
+}
 ELSEWHERE = {
     ("closure.py", "visit"): "test_compile_reads.py: a method that closes over an iterator",
     ("closure.py", "_takes_from"): "below: a default of a method",
     ("consumed.py", "__getattr__"): "test_compile_reads.py: an iterator's method",
-    ("stand_in.py", "grad"): "test_compile_state.py",
-    ("stand_in.py", "retain_grad"): "test_compile_state.py",
     ("stand_in.py", "register_post_accumulate_grad_hook"): "test_compile_state.py",
     ("stand_in.py", "_base"): "test_compile_facts.py",
     ("stand_in.py", "__repr__"): "test_compile_facts.py",
+    ("training.py", "read"): "test_training_steps.py: a gradient that is part of a graph",
     ("traced.py", "_place_of"): "device/test_cuda_compile.py: a copy to another device",
     ("tracing.py", "_refuse_places"): "device/test_cuda_compile.py: two devices side by side",
     ("whole_calls.py", "_checked"): "device/test_cuda_compile.py: a Function that gives results of the host",

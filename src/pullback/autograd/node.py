@@ -230,7 +230,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
         if taped:
             check_fit("gradient", t, g)
             if held is None and type(g) is Tensor and not (g._requires_grad or thread.modes.levels):  # in no graph
-                t._grad = wrap(_laid_out(t._data, g._data, False))
+                t._grad = wrap(laid_out(t._data, g._data, False))
             else:
                 t._grad = np.copy(g) if held is None else np.add(held, g)  # type: ignore[assignment]
         elif isinstance(g, Tensor):  # a sparse one, which no array can hold
@@ -249,7 +249,7 @@ def add_grad(t: Tensor, g: Any, taped: bool, unshared: bool) -> None:
                 return
             held._bump()
         else:
-            t._grad = wrap(_laid_out(t._data, g, unshared) if held is None else np.add(_dense(held), g))
+            t._grad = wrap(laid_out(t._data, g, unshared) if held is None else np.add(_dense(held), g))
 
 
 def _takes_sums(data: Any) -> bool:
@@ -257,7 +257,7 @@ def _takes_sums(data: Any) -> bool:
     return data.flags.writeable if isinstance(data, np.ndarray) else is_foreign(data)
 
 
-def _laid_out(like: Any, g: Any, unshared: bool) -> Any:
+def laid_out(like: Any, g: Any, unshared: bool) -> Any:
     """`g` in separate memory with the layout of the payload `like`; `g` itself, if it is so already."""
     if not isinstance(like, np.ndarray) or not isinstance(g, np.ndarray):
         own = unshared and gpu_of(g) is not None and g.base is None and g.strides == like.strides

@@ -37,6 +37,7 @@ from .trace.holders import constant, is_a
 from .trace.mutations import FirstUseError, State
 from .trace.outside import depends_on, handed_on, setting_of
 from .trace.tracing import Argument, NotTracedError, refuse_made
+from .trace.training import SpentNode, is_optimizer
 from .trace.whole_calls import OutgrownError, must_freeze
 
 _MANY = 64
@@ -62,7 +63,9 @@ class Compiled:
         self._warned: set[str] = set()
         self._outgrown = 0
         title = "".join(part.capitalize() for part in _name(fn).rpartition(".")[2].strip("<>_").split("_"))
-        self._node = type(f"{title}Backward", (CompiledNode,), {"__slots__": (), "__module__": __name__})
+        own = {"__slots__": (), "__module__": __name__}
+        self._node = type(f"{title}Backward", (CompiledNode,), own)
+        self._spent = type(f"{title}Backward", (SpentNode,), dict(own))
         self._parameters = _parameters(fn) if static else ()
         self._on_tensors: Compiled | None = None  # for a method of a Function: see `function_class.py`
         functools.update_wrapper(self, fn, updated=())
@@ -165,13 +168,16 @@ class Compiled:
         return [(name, _Static(value) if name in self._static else _key(value, tensors, seen)) for name, value in named]
 
     def _run(self, entry: Entry, args: Any, kwargs: Any, tensors: list[Tensor]) -> Any:
-        problem = self._refused_writes(entry, tensors, (args, kwargs)) if entry.traced.written else None
+        effects = entry.traced.effects
+        if effects is not None and effects.present:
+            tensors = effects.inputs(tensors)
+        problem = self._refused_writes(entry, tensors, (args, kwargs)) if entry.changed else None
         if problem is not None:
             if not self._fallback:
                 raise problem
             self._warn(f"{_name(self.traced_function)} runs as it is written: {problem}")
             return self.traced_function(*args, **kwargs)
-        held = entry.unwritten(tensors) if entry.tracked and entry.traced.written else tensors
+        held = entry.unwritten(tensors) if entry.tracked and entry.traced.written and not entry.spent else tensors
         found = entry.run(arrays := [t._data for t in tensors])
         saved: Sequence[Any] = ()
         if entry.direct:
@@ -180,13 +186,15 @@ class Compiled:
             saved = found[n:]
         else:
             results, saved = self._results(entry, tensors, found)
+        if effects is not None:
+            effects.follow(tensors, results)
         if entry.tracked:
             self._connect(entry, held, arrays if held is tensors else [t._data for t in held], results, saved)
         return entry.rebuilt(results)
 
     def _refused_writes(self, entry: Entry, tensors: list[Tensor], given: Any) -> TraceError | None:
         """The error of an input that is written to and shares memory with another; raises if it is read-only."""
-        for i, _ in entry.traced.written:
+        for i, _ in entry.changed:
             refuse_memory(tensors[i]._data, one_value=True)
         shared = entry.shared_memory(tensors, arrays := [v for v in leaves(given) if type(v) is _array])
         if shared is None:
@@ -195,7 +203,7 @@ class Compiled:
         first = len(reached) - len(arrays)
         others = (f"argument {i}" if i < first else "an array among the arguments" for i in shared)
         name, other = (entry.environment.label(reached[i]) or words for i, words in zip(shared, others, strict=True))
-        line = dict(zip((i for i, _ in entry.traced.written), entry.traced.lines, strict=True))[shared[0]]
+        line = dict(entry.changed)[shared[0]]
         return TraceError(
             f"compile: {name} is written to in place, and shares memory with {other}, which a program takes for "
             f"another tensor\n{line}"
@@ -219,7 +227,7 @@ class Compiled:
 
     def _connect(self, entry: Entry, tensors: Any, arrays: Any, results: list[Any], saved: Any) -> None:
         """Make a node; the results that require grad become its outputs."""
-        node = self._node(entry, tensors, arrays, results, saved)
+        node = self._spent(tensors) if entry.spent else self._node(entry, tensors, arrays, results, saved)
         for k, i in enumerate(entry.tracked):
             if entry.traced.passed[i] is None and results[i]._edge is None:
                 t = results[i]
@@ -263,6 +271,8 @@ class Compiled:
         except (TraceError, NotTracedError) as error:
             problem = error
             if isinstance(error, NotTracedError):
+                if any(map(is_optimizer, environment.reached())) and not self._fallback:  # it is not to take a step
+                    raise error.__cause__ from None  # type: ignore[misc]
                 ran = self._run_once([*tensors, *outside], *given)
                 problem = _not_traced(error.__cause__)
             if not self._fallback:
@@ -296,17 +306,26 @@ class Compiled:
         """
         kept = [] if self._fallback else [t for t in reached if not isinstance(t._data, LevelPayload)]
         before = [(t, t._data.copy(), t._edge, t._requires_grad) for t in kept]
+        grads = [(t, g, None if g is None else g._data.copy()) for t in kept for g in [t._grad]]
         with fork_rng(enabled=not self._fallback):
             ran = _Ran(self.traced_function(*args, **kwargs))
         for t, values, edge, requires_grad in before:
             if t._data.shape == values.shape and to_host(t._data).tobytes() != to_host(values).tobytes():
                 t._data[...] = values
                 t._edge, t._requires_grad = edge, requires_grad
+        for t, g, values in grads:
+            t._grad = g
+            if g is not None:
+                g._data[...] = values
         return ran
 
     def _check(self, entry: Entry, inputs: list[Tensor], recorded: bool) -> None:
-        for (i, _), line in zip(entry.traced.written, entry.traced.lines, strict=True):
-            requires = (recorded and inputs[i]._requires_grad) or isinstance(inputs[i], Lifted)
+        written = {i for i, _ in entry.traced.written}
+        for i, line in entry.changed:
+            if i >= len(inputs):  # a gradient
+                continue
+            requires = i in written and recorded and inputs[i]._requires_grad and not entry.spent
+            requires |= isinstance(inputs[i], Lifted)
             twice = entry.environment.is_read_in_place(inputs[i])
             if requires or twice or i in entry.read:
                 name = entry.environment.label(inputs[i]) or "an argument"

@@ -13,6 +13,7 @@ from .plan.plan import Plan
 from .plan.replays import graph_in_words
 from .signature import Entry
 from .trace.program import Rounds, Value
+from .trace.training import Effects
 
 SOURCES: dict[str, Callable[[Loop], str]] = {"c": c_source.own_part, "cuda": lambda loop: cuda_source.own_part(loop)[0]}
 """The source of a loop, by the form that runs it."""
@@ -37,12 +38,23 @@ def explained(name: str, entries: Sequence[Entry], source: bool = False) -> str:
             lines.append(f"  computed again: {', '.join(f'{v} {v.fn}' for v in again) or 'nothing'}")
             for plan in entry.backward_plans():
                 lines += _of_plan("backward", plan, source)
-        if entry.traced.problem:
+        if (effects := entry.traced.effects) is not None:
+            lines.append(f"  afterwards: {_afterwards(effects)}")
+        if entry.spent:
+            lines.append("  backward: none; the function has used up the graph of its results")
+        elif entry.traced.problem:
             lines.append(f"  backward: operation by operation, for it could not be traced ({entry.traced.problem})")
         lines += [f"  written out: {loop}" for loop in entry.traced.written_out]
         for op, reason in entry.traced.lowered.opaque.items():
             lines.append(f"  not fused: {op}() is called as it is ({reason or 'its code asks for values'})")
     return "\n".join(lines)
+
+
+def _afterwards(effects: Effects) -> str:
+    """What happens once the program has run."""
+    steps = [f"a step of {type(step.optimizer).__name__}" for step in effects.steps]
+    count = len({i for i, _ in effects.grads} | {i for step in effects.steps for i in step.params})
+    return ", ".join([f"{count} gradients are set", *steps])
 
 
 def _of_plan(direction: str, plan: Plan, source: bool) -> list[str]:

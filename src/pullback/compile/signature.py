@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..interpreters.functions import recording
-from ..interpreters.traced import is_whole, of_another_kind
+from ..interpreters.traced import of_another_kind
+from ..interpreters.traced_memory import is_whole
 from ..tensor.arrays import zeros_beside
 from ..tensor.gpu import gpu_of
 from ..tensor.nested import leaves
@@ -74,13 +75,16 @@ class Entry:
                 raise of_another_kind(t._data, environment.place(t))
         self._recorded, self._known = recorded, [known_of(t) for t in inputs]
         self.traced = traced = trace(call, [t._data for t in inputs], self._known, rolled, recorded)
+        self._known = [known._replace(grad=None) for known in self._known]  # the entry must not keep it alive
         environment.note_caches()
         self.arguments = traced.arguments
         self.plain = not (traced.problem or traced.users)
+        # whether the graph of the results has been used up by the function itself
+        self.spent = bool(traced.problem) and traced.effects is not None
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad, gpu_of(t._data)) for t in self.tensors]
         self._layouts = self._found_layouts(inputs) if traced.layouts else None
-        guarded = environment.guards.holders if traced.written else []
+        guarded = environment.guards.holders if traced.written or traced.effects else []
         self.read_by_value = [holder for holder in guarded if memory(holder) is not None]
         self._apart: list[Any] = []  # the arrays that were last found not to share memory
         self.rebuilt = rebuilder(traced.tree)
@@ -91,6 +95,10 @@ class Entry:
         self.outs = [traced.outs[i] for i in self.own]
         # whether every result is a new tensor, and nothing is written to
         self.direct = len(self.own) == len(traced.outs) and not traced.written
+        # the inputs that a call changes, each with a line of the user's
+        self.changed = [*zip((i for i, _ in traced.written), traced.lines, strict=True)]
+        if traced.effects is not None:
+            self.changed += traced.effects.changed(len(given) + len(self.tensors))
         self._plan_forward()
         self._backwards: dict[Any, tuple[Plan, list[Any]]] = {}
 
@@ -104,7 +112,9 @@ class Entry:
     def are_as_before(self, tensors: Sequence[Tensor]) -> bool:
         """Whether the arguments, and the tensors found from the function, lie in memory as when it was traced, and have
         the attributes that it asked for."""
-        layouts, asked = self._layouts, self.traced.asked
+        layouts, asked, effects = self._layouts, self.traced.asked, self.traced.effects
+        if effects is not None and not effects.hold([*tensors, *self.tensors]):
+            return False
         if layouts is None and not asked:
             return True
         given = [*tensors, *self.tensors][: self.reached]
@@ -123,7 +133,7 @@ class Entry:
             return None
         before = self._apart
         new = [i for i, a in enumerate(arrays) if not (before and a is before[i])]
-        written = [i for i, _ in self.traced.written]
+        written = [i for i, _ in self.changed]
         for i, j in {*itertools.product(written, new), *itertools.product({*written} & {*new}, range(len(arrays)))}:
             other = arrays[j] if is_foreign(arrays[j]) else memory(arrays[j])
             if i != j and other is not None and shares(arrays[i], other):
@@ -174,7 +184,7 @@ class Entry:
         backend, threads, graphs = self.options
         place: OnHost | OnGpu = OnHost(backend, threads)
         if (gpu := self.traced.gpu) is not None:
-            held = self.arguments[self._given :]
+            held = self.arguments[self._given : self._given + len(self.tensors)]
             place = OnGpu(gpu, backend, self.traced.on_host, graphs and graphs(gpu), held)
         return Plan(stages, inputs, outs, place=place, fresh=fresh, plan_of=rounds_plan, given_away=gradients)
 
@@ -193,6 +203,13 @@ class Entry:
 
     def again(self, by: Sequence[Tensor]) -> list[Tensor]:
         """Run the function as it is written, and as it was when it was traced, on other tensors."""
+        if self.traced.effects is not None:
+            raise RuntimeError(
+                "a second derivative goes through a compiled function that sets gradients or has an optimizer take "
+                "its step: it would be done again.\n"
+                "  What to do: leave zero_grad(), backward() and step() outside; or let the function run as it is "
+                "written."
+            )
         given = self.unwritten(by)[: self.reached]
         for i in {i for i, _, _ in self.traced.asked}:
             if not self._known[i].requires_grad:  # it is the user's own: all others are stand-ins

@@ -30,6 +30,7 @@ from ..tensor.tensor import Lifted, Tensor, wrap
 from ..tensor.views import overlaps
 from .functions import recording
 from .payload import each
+from .traced_memory import REFERENCES, arrays_of, copied, is_held, is_memory, is_whole
 
 if TYPE_CHECKING:
     from ..table.op import Op
@@ -227,11 +228,17 @@ class Traced(LevelPayload):
 
 
 class Known(NamedTuple):
-    """What is known of a tensor that the function is given or finds, besides its values."""
+    """What is known of a tensor that the function is given or finds, besides its values.
+
+    grad: its gradient. unlike_a_leaf: why a gradient of the program would not become that one, and nothing else happen;
+    or "".
+    """
 
     kind: type[Tensor]
     requires_grad: bool
     attributes: dict[str, Any]
+    grad: Tensor | None
+    unlike_a_leaf: str
 
 
 class Trace(Level):
@@ -241,12 +248,14 @@ class Trace(Level):
     layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
     on_gpu: whether some of its values lie on a GPU. ended: whether the function has returned, and its gradients are
     recorded. refusal: the first error about what cannot be traced, also if the function catches it; None once that has
-    been done in another way.
+    been done in another way. training: what it does to gradients and with optimizers. stale: the numbers of values that
+    it knows nothing of, as an optimizer has taken a step.
     """
 
     shares_graph = observes = True
     layouts = whole = ended = on_gpu = False
     refusal: TraceError | None = None
+    training: Any = None
     step_began = -1  # the first number of the step of a loop that is being traced; -1: none is
 
     def __init__(self, kind: type[Lifted], as_a_whole: Callable[..., list[Any]], loop: Callable[..., Any]) -> None:
@@ -267,6 +276,8 @@ class Trace(Level):
         self.known: dict[int, Known] = {}  # of the tensors that are given, by the ids of their stand-ins
         self.asked: dict[tuple[int, str], Any] = {}  # their attributes that were asked for, and what these were
         self._known: dict[int, Tensor] = {}  # tensors from outside by their id, as tensors of this level
+        self.stale: set[int] = set()
+        self.grads: dict[int, Tensor | None] = {}  # by the id of a tensor from outside: its gradient when it was met
         self._began = next_order()
 
     def lift(self, example: Any, known: Known | None = None, gpu: int | None = None) -> Tensor:
@@ -294,9 +305,24 @@ class Trace(Level):
         return Traced(self, len(self.examples) - 1, self.examples[-1])
 
     def number_of(self, t: Tensor) -> int:
-        """The number of a tensor; a tensor from outside becomes a value that is read whenever the program runs."""
+        """The number of a tensor that is used; one from outside becomes a value that is read when the program runs."""
+        if (number := self.held_number(t)) in self.stale:
+            raise _after_the_step()
+        return number
+
+    def held_number(self, t: Tensor) -> int:
+        """The same of any tensor."""
         held = inner(t, self)
         return held.number if isinstance(held, Traced) else self.constant(t).number
+
+    def outdate(self, t: Tensor) -> None:
+        """From here on, take the values of a tensor, and of its views, for unknown."""
+        held: Any = t._data
+        for payload in (held.root, *held.root.living()):
+            payload.number = self.new(payload.example, payload.gpu).number
+            self.entries.append(Entry(None, (payload.example,), {}, (payload.number,)))
+            self.stale.add(payload.number)
+        t._bump()
 
     def example(self, t: Tensor) -> Tensor:
         """The values of a tensor in the traced call, without a graph."""
@@ -319,7 +345,7 @@ class Trace(Level):
         known = self._known.get(id(t))
         if known is not None and self._is_current(known._data.number):
             return known
-        if not _is_memory(t._data):
+        if not is_memory(t._data):
             raise of_another_kind(t._data)
         if t._edge is not None and t._edge[0]._order < self._began:
             raise refused(
@@ -333,6 +359,7 @@ class Trace(Level):
         self._latest[id(t._data)] = made.number
         version = t._share_version()
         self.captured[made.number] = (t, version.n)
+        self.grads[id(t)] = t._grad
         known = self._known[id(t)] = wrap(made)
         known._version_of = version  # a rule that saved it knows of a write to `t` since, as in eager mode
         if t._requires_grad:
@@ -367,7 +394,7 @@ class Trace(Level):
         base = t if t._view is None else t._view.base
         seen = [] if base._version_of is None else [ref() for ref in base._version_of.views]
         made = [base, *(v for v in seen if v is not None and v._view is not None and v._view.base is base)]
-        arrays = _memory(made)
+        arrays = arrays_of(made)
         met = [n for n, (other, _) in self.captured.items() if id(other._data) in arrays]
         if self._is_seen_elsewhere(made, arrays, met):
             raise refused(
@@ -415,6 +442,8 @@ class Trace(Level):
         root = held.root
         if root.number < self.step_began:
             raise WrittenInStepError
+        if root.number in self.stale:
+            raise _after_the_step()
         views = root.living()
         if any(view.step is None for view in views):
             raise refused(
@@ -524,7 +553,7 @@ class Trace(Level):
         found: dict[int, Tensor] = {}
         for number, ref in looked.items():
             t = ref()
-            if t is None and _is_held(self.sources, number):
+            if t is None and is_held(self.sources, number):
                 t = wrap(self.sources[number])
             if t is not None:
                 found[number] = t
@@ -535,74 +564,20 @@ class Trace(Level):
         return next((t for number, t in alive.items() if self._differs(number)), None)
 
 
+def _after_the_step() -> TraceError:
+    return refused(
+        "a parameter is used after an optimizer took its step, which a program leaves to the optimizer when it has run",
+        "use parameters before step(); or use them outside, or in another compiled function",
+    )
+
+
 def _as_tensor(value: Any) -> Any:
     """A tensor that holds an array of a GPU; any other value itself."""
     return value if gpu_of(value) is None else wrap(value)
 
 
-def _memory(tensors: Sequence[Tensor]) -> dict[int, Any]:
-    """The arrays that hold the memory of some tensors, by their ids; none if something else than arrays does."""
-    found: dict[int, Any] = {}
-    for t in tensors:
-        array: Any = t._data
-        while _is_memory(array):
-            found[id(array)] = array
-            array = array.base
-        if array is not None:
-            return {}
-    return found
-
-
-def _is_held(arrays: dict[int, np.ndarray[Any, Any]], number: int) -> bool:
-    """Whether code outside these arrays, and the views among them, may write to one."""
-    listed = collections.Counter(map(id, arrays.values()))
-    views = collections.Counter(id(a.base) for a in {id(a): a for a in arrays.values()}.values() if a.base is not None)
-    array: Any = arrays[number]
-    while _is_memory(array):
-        if sys.getrefcount(array) > REFERENCES + listed[id(array)] + views[id(array)]:
-            return True
-        array = array.base
-    return array is not None
-
-
-def copied(array: Any) -> np.ndarray[Any, Any]:
-    """A copy on the host that lies in memory as the array does, and is part of a larger piece of it if the array is."""
-    if not array.size:
-        return np.asarray(to_host(array))
-    reach = [step * (n - 1) for n, step in zip(array.shape, array.strides, strict=True)]
-    low, high = sum(r for r in reach if r < 0), sum(r for r in reach if r > 0) + array.itemsize
-    memory = np.empty(high - low + (not is_whole(array)), np.uint8)
-    made = np.ndarray(array.shape, array.dtype, memory, -low, array.strides)
-    made[...] = to_host(array)
-    return made
-
-
-def _is_memory(array: Any) -> bool:
-    """Whether it is an array of the host or of a GPU."""
-    return isinstance(array, np.ndarray) or gpu_of(array) is not None
-
-
 def _version(t: Tensor) -> int:
     return 0 if t._version_of is None else t._version_of.n
-
-
-def _references() -> int:
-    """The reference count of an array that only one variable holds."""
-    array = np.empty(1)
-    return sys.getrefcount(array)
-
-
-REFERENCES = _references()
-
-
-def is_whole(array: Any) -> bool:
-    """Whether an array is all of its memory."""
-    owner = array
-    while owner.base is not None:
-        owner = owner.base
-        if not _is_memory(owner):
-            return False
-    return bool(owner.nbytes == array.nbytes)
 
 
 def _merges(source: Any, outs: Sequence[Tensor], examples: Sequence[Any]) -> bool:

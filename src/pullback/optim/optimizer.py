@@ -19,6 +19,7 @@ import numpy as np
 from .. import errors
 from ..autograd.hooks import RemovableHandle
 from ..errors import describe, holding, message
+from ..interpreters.traced import open_trace, refused
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import memory_of
 from ..table.writing import zero_gradients
@@ -106,6 +107,9 @@ class Optimizer:
     _state_dict_post_hooks: OrderedDict[int, Hook]
     _load_state_dict_pre_hooks: OrderedDict[int, Hook]
     _load_state_dict_post_hooks: OrderedDict[int, Hook]
+
+    _steps_after_programs: ClassVar[bool] = True
+    """Whether a compiled function may call `step()`, which is done, eagerly, when its program has run."""
 
     _stepping = False
     _stepped: bool | None = None
@@ -243,6 +247,7 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters: set `p.grad` to `None`, or fill it with zeros in place."""
+        _refuse_trace(self, "zero_grad")
         zero_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -465,6 +470,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def run(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         try:
+            _refuse_trace(self, "step")
             if self._stepping:  # a subclass's step that calls this one
                 return step(self, *args, **kwargs)
             self._stepped = self._stepped is not None or None
@@ -477,6 +483,16 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return errors.called(run, run.__name__)
+
+
+def _refuse_trace(optimizer: Optimizer, name: str) -> None:
+    """Raise where a function is traced: it has something else for an optimiser that it finds."""
+    if thread.modes.levels and open_trace() is not None:
+        raise refused(
+            f"{name}() is called of an optimizer ({type(optimizer).__name__}) that the function makes, or finds in a "
+            "class or another module: it would run in the traced call alone",
+            "make the optimizer outside, and have it in a variable that the function names, or in an argument",
+        )
 
 
 def _apart(state: Mapping[Any, Any]) -> list[Tensor]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from sys import getrefcount
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import errors
-from ..kept_gradients import tell_shared
+from ..kept_gradients import assigned_to, tell_shared
 from ..tensor import dtypes
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
@@ -109,22 +110,31 @@ def operator_of(twin: Callable[..., Tensor], look: Callable[[str, Any, int], Non
     def call(self: Tensor, other: Any) -> Any:
         # what is no tensor is refused by the twin; no name here holds the payload, as a level may look who does
         if not getattr(getattr(self, "_data", None), "ndim", 1) and thread.modes.grad_enabled:
-            look(name, self, getrefcount(self))
+            look(name, self, getrefcount(self) - (_ALONE.twice if other is self else 0))
         return twin(self, other) if isinstance(other, OPERANDS) else left(name, other)
 
     call.__name__, call.__doc__ = name, twin.__doc__
     return errors.called(call, name)
 
 
-def _references_alone() -> int:
-    """What `look` is given of an object that one name refers to, if that is a variable or an argument.
+class _Alone(NamedTuple):
+    """What `look` is given of an object that only the target of an augmented assignment refers to.
 
     It depends on the version of Python. Where something runs Python's frames in its own way, as PyTorch's compiler
-    does, the caller of a function holds the arguments as well.
+    does, the caller of a function holds the arguments as well. twice: how many more there are of ``s += s``.
     """
+
+    name: int
+    argument: int
+    attribute: int
+    item: int
+    twice: int
+
+
+def _counted() -> _Alone:
     found: list[int] = []
     look = operator_of(lambda self, _: self, lambda _, __, references: found.append(references))
-    kind = type("Number", (), {"_data": np.zeros(()), "__iadd__": look})
+    kind = type("Number", (), {"_data": np.zeros(()), "__iadd__": look, "__add__": lambda self, _: self})
 
     def assigned(number: Any) -> None:
         number += 0
@@ -132,10 +142,17 @@ def _references_alone() -> int:
     number = kind()
     number += 0
     assigned(kind())
-    return max(found)
+    held = SimpleNamespace(number=kind())
+    held.number += 0
+    items = {0: kind()}
+    items[0] += 0
+    number += number
+    return _Alone(found[0], found[1], found[2], found[3], found[4] - found[0])
 
 
-_ALONE = _references_alone()
+_ALONE = _Alone(0, 0, 0, 0, 0)
+_ALONE = _counted()
+_LEAST = min(_ALONE[:4])
 
 
 def _look_at_number(name: str, t: Tensor, references: int) -> None:
@@ -146,7 +163,11 @@ def _look_at_number(name: str, t: Tensor, references: int) -> None:
     how, data = t._view, t._data
     if isinstance(data, LevelPayload) and data.inside is None:
         return  # it is traced
-    if how is not None and how.op is Through.part and all(type(p) is int for p in how.args[0]):
+    taken = how is not None and how.op is Through.part and all(type(p) is int for p in how.args[0])
+    if not taken and (isinstance(data, LevelPayload) or references <= _LEAST):
+        return
+    target = assigned_to()
+    if taken and target and (target != "item" or references >= _ALONE.item):  # of a[0] += t, nothing refers to a[0]
         tell_shared(name, "the tensor that the element s was taken from")
-    elif references > _ALONE and not isinstance(data, LevelPayload) and references > _references_alone():
+    elif not taken and target and references > getattr(_counted() if target == "argument" else _ALONE, target):
         tell_shared(name, "everything that refers to the same tensor")

@@ -79,12 +79,11 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
 
 def zero_gradients(parameters: Sequence[Tensor], set_to_none: bool) -> None:
     """Set the gradients of parameters to None, or to zero in place; if one must not be written to, none is changed."""
-    given = [(p, p.grad) for p in parameters if p.grad is not None]
-    if given and set_to_none:
-        for p, _ in given:
+    if set_to_none:
+        for p in parameters:
             p.grad = None
         return
-    grads = [grad for _, grad in given]
+    grads = [grad for p in parameters if (grad := p.grad) is not None]
     for grad in grads:
         refuse_memory(grad._data)
         refuse_inference(grad)

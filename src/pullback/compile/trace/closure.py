@@ -45,15 +45,18 @@ from .holders import (
     content,
     contents,
     is_a,
+    is_compiled,
     is_installed,
     is_logger,
     is_object,
+    is_plain,
     module_of,
     restore,
     same_contents,
     with_entries,
 )
 from .outside import is_unseen
+from .training import TracedOptimizer, is_optimizer, parameters_of
 
 _DEEPEST = 24
 _by_identity: Any = object.__eq__
@@ -203,7 +206,7 @@ class Environment:
             self.guards.add(DECIMAL)
         elif is_logger(value):
             self.guards.add(value)
-        if _is_plain(value) or id(value) in self._holds or depth > _DEEPEST or is_private(value):
+        if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or is_private(value):
             return self._holds.get(id(value), False)
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
@@ -235,6 +238,8 @@ class Environment:
             yield from ((label, value.__self__), (label, value.__func__))
         elif is_compiled(value):
             yield label, value.traced_function
+        elif self._replaceable and is_optimizer(value):
+            yield from ((f"{label}, parameter {i}", p) for i, p in enumerate(parameters_of(value)))
         elif is_a(value, functools.partial):
             self.guards.add(value)
             yield from ((label, part) for part in (contents(value) or {}).values())
@@ -414,8 +419,8 @@ class Environment:
         made = {} if made is None else made
         if is_a(value, Tensor):
             return by.get(id(value), value)
-        known = frozen and id(value) in self._holds and not is_a(value, (type, types.ModuleType))
-        if not known and not self._holds.get(id(value), False):
+        held = self._holds.get(id(value))
+        if not held and (held is None or not frozen or is_a(value, (type, types.ModuleType))):
             return value
         if id(value) not in made:
             made[id(value)] = value  # a way back to this value while its copy is being made
@@ -430,6 +435,8 @@ class Environment:
             return Consumed(self.label(value))
         if is_unseen(value):
             return Unseen(self.label(value))
+        if is_optimizer(value):
+            return TracedOptimizer(value, [again(p) for p in parameters_of(value)])
         if is_a(value, types.FunctionType):
             return self._function_again(value, again)
         if is_a(value, types.MethodType):
@@ -442,10 +449,8 @@ class Environment:
             bound = functools.partial(func, *args, **keywords)
             bound.__dict__.update({name: again(part) for name, part in value.__dict__.items()})
             return bound
-        if is_a(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*map(again, value))
         if is_a(value, (tuple, frozenset)):
-            return type(value)(map(again, value))
+            return type(value)(*map(again, value)) if hasattr(value, "_fields") else type(value)(map(again, value))
         if is_a(value, weakref.ref):
             target = value()
             return value if target is None else weakref.ref(again(target))
@@ -457,12 +462,10 @@ class Environment:
         if is_a(value, dict):
             found = copy.copy(value)  # of any class of dict
             return with_entries(found, {again(key): again(part) for key, part in held.items()})
-        if is_a(value, set):
-            return type(value)(map(again, held))
+        if is_a(value, (set, list)):
+            return type(value)(map(again, held if is_a(value, set) else held.values()))
         if is_a(value, deque):
             return type(value)(map(again, held.values()), value.maxlen)
-        if is_a(value, list):
-            return type(value)(map(again, held.values()))
         if is_a(value, local):
             return value
         if is_a(value, (np.ndarray, *RANDOM)) or not is_object(value):  # or bytes
@@ -529,13 +532,3 @@ class Environment:
 
     def _named_so(self, holder: Any) -> str:
         return self.label(holder) or str(getattr(holder, "name", type(holder).__name__))
-
-
-def is_compiled(value: Any) -> bool:
-    """Whether it is a compiled function or module. Other classes may answer for any attribute, so none is asked."""
-    return is_object(value) and "traced_function" in {*vars(type(value)), *(attributes(value) or ())}
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether it is a number, text or the like, without attributes of its own."""
-    return is_a(value, PLAIN) and (type(value) in PLAIN or attributes(value) is None)

@@ -563,3 +563,13 @@ class _Comparison:
         # code of this file, to those who watch what the user's code does
         exec(compile(f"{text}    return True\n", f"{__file__}, guards", "exec"), self._space)
         return self._space["hold"]
+
+
+def is_compiled(value: Any) -> bool:
+    """Whether it is a compiled function or module. Other classes may answer for any attribute, so none is asked."""
+    return is_object(value) and "traced_function" in {*vars(type(value)), *(attributes(value) or ())}
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is a number, text or the like, without attributes of its own."""
+    return is_a(value, PLAIN) and (type(value) in PLAIN or attributes(value) is None)

@@ -22,10 +22,10 @@ import numpy as np
 
 from ...interpreters.traced import TraceError
 from ...tensor.tensor import Tensor
-from .closure import Environment, is_compiled
+from .closure import Environment
 from .code_names import as_written, is_library, names_of
 from .consumed import Consumed
-from .holders import attributes, contents, equal, is_a, is_object, restore
+from .holders import attributes, contents, equal, is_a, is_compiled, is_object, restore
 from .late import LateError
 
 _MISSING = object()

@@ -8,11 +8,12 @@ from typing import Any
 from ...diagnose.places import is_ours
 from ...interpreters.traced import Known, Traced, TraceError, refused
 from ...tensor.tensor import Lifted, Tensor, wrap
+from .training import raw_grad, unlike_a_leaf
 
 
 def known_of(t: Tensor) -> Known:
     """What is known of a tensor now."""
-    return Known(type(t), t._requires_grad, dict(vars(t)))
+    return Known(type(t), t._requires_grad, dict(vars(t)), t._grad, unlike_a_leaf(t))
 
 
 MISSING = object()
@@ -150,23 +151,38 @@ class TracedTensor(Lifted):
 
     @property
     def grad(self) -> Tensor | None:
-        """Refuse, with the line that reads it."""
-        raise _of_grad(".grad of a tensor is read")
+        """As in eager mode; what is set outlives the call, if it is of a leaf that the function was given."""
+        found: Tensor | None = Lifted.grad.__get__(self)
+        return found
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        raise _of_grad(".grad of a tensor is set")
+        self._data.level.training.set_by_user(self, value)
 
     @grad.deleter
     def grad(self) -> None:
-        raise _of_grad(".grad of a tensor is deleted")
+        self.grad = None
 
-    def backward(self, *args: Any, **kwargs: Any) -> None:
-        """Refuse: it adds to ``.grad``."""
-        raise _of_grad("backward() is called")
+    @property
+    def _grad(self) -> Tensor | None:
+        """The gradient that it has in the trace."""
+        if (training := self._data.level.training) is not None:
+            training.read(self)
+        found: Tensor | None = raw_grad.__get__(self)
+        return found
+
+    @_grad.setter
+    def _grad(self, value: Tensor | None) -> None:
+        if (training := self._data.level.training) is not None:
+            training.set(self, value)
+        else:
+            raw_grad.__set__(self, value)
 
     def retain_grad(self) -> None:
-        """Refuse: it would make backward set ``.grad``."""
+        """Refuse, except of a leaf, where it means nothing: a program sets ``.grad`` of leaves alone."""
+        known = self._known
+        if self._edge is None and (known is None or not known.unlike_a_leaf):
+            return
         raise _of_grad("retain_grad() is called")
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> None:
@@ -198,7 +214,6 @@ def _of_text() -> TraceError:
 
 def _of_grad(what: str) -> TraceError:
     return refused(
-        f"{what}, but a program is made of what its tensors are computed from: it has no .grad",
-        "compile the forward and the loss, and keep zero_grad(), backward() and step() outside; or compile a step "
-        "that takes the parameters, has their gradients from pullback.func.grad_and_value, and returns new ones",
+        f"{what}, but a program sets .grad of leaves when it has run, and calls nothing then",
+        "ask for the gradient by pullback.autograd.grad(loss, tensor), and use it in the function",
     )

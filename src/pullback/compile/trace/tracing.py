@@ -32,6 +32,7 @@ from .late import LateError, Seek
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
+from .training import Effects, Training
 from .whole_calls import of_function
 
 _by_identity: Any = object.__eq__
@@ -55,17 +56,17 @@ class NotTracedError(Exception):
 class Traced(NamedTuple):
     """A function's program for one signature.
 
-    arguments: the values of the given tensors, and of the tensors in `captured`, which the trace met. outs: the values
-    of the results. `passed` says which argument a result is, `same` which earlier result is the same tensor, and
-    `tracked` lists the numbers of the results that require grad. cotangents: the values of their cotangents; gradients:
-    the value of each argument's gradient, or None. problem: the reason if the backward cannot be traced. users: whether
-    code of the user's runs in it: a Function's backward, or a hook. written: the arguments that are written to, with
-    the written values. lines: the places in the user's code.
+    arguments: the values of the given tensors, of the tensors in `captured`, which the trace met, and of gradients.
+    outs: the values of the results, and then of gradients that are set. `passed` says which argument a result is,
+    `same` which earlier result is the same tensor, and `tracked` lists the numbers of the results that require grad.
+    cotangents: the values of their cotangents; gradients: the value of each argument's gradient, or None. problem: the
+    reason if the backward cannot be traced. users: whether code of the user's runs in it: a Function's backward, or a
+    hook. written: the arguments that are written to, with the written values. lines: the places in the user's code.
     written_out: the loops whose steps are written out, with the reason.
     tree: the nesting of the results. gpu: the number of the GPU that it runs on, if any. on_host: the arguments that
     lie on the host. layouts: whether it holds only for tensors of the same strides as the given ones; whole: and only
     if these are all of their memory. asked: the user's attributes of given tensors that were asked for: the number of
-    the tensor, the name, and what it was (`MISSING` if there was none).
+    the tensor, the name, and what it was (`MISSING` if there was none). effects: what happens after the program.
     """
 
     arguments: list[Value]
@@ -88,6 +89,7 @@ class Traced(NamedTuple):
     whole: bool
     asked: list[tuple[int, str, Any]]
     written_out: list[str]
+    effects: Effects | None
 
 
 def trace(
@@ -121,14 +123,14 @@ def trace(
     values = lowered.values
     gradients = dict(found.gradients)
     return Traced(
-        [values[n] for n in numbers if n is not None] if earlier is None else earlier.arguments,
+        [values[n] for n in (*numbers, *found.grads) if n is not None] if earlier is None else earlier.arguments,
         tensors,
         [values[n] for n in found.outs],
         found.passed,
         found.same,
         found.tracked,
         [lowered.inputs[n] for n in found.cotangents],
-        [values[gradients[n]] if n is not None and n in gradients else None for n in numbers],
+        [values[gradients[n]] if n is not None and n in gradients else None for n in (*numbers, *found.grads)],
         [(i, values[b]) for i, (a, b) in enumerate(zip(found.numbers, found.after, strict=True)) if a != b],
         found.lines,
         found.tree,
@@ -141,6 +143,7 @@ def trace(
         level.whole,
         found.asked,
         level.written_out,
+        found.effects,
     )
 
 
@@ -185,6 +188,8 @@ class _Numbers(NamedTuple):
     problem: str
     users: bool
     asked: list[tuple[int, str, Any]]
+    effects: Effects | None
+    grads: list[int]
 
 
 def _written_down(
@@ -221,7 +226,9 @@ def _ran(
     """As above. sought: an error of the same call before this one, and what finds the line that it is about."""
     with Trace(TracedTensor, of_function, loop) as level, recording(recorded), _without_hooks():
         progress(lambda: len(level.entries), "operations traced")
-        read = Reading(level, [level.lift(a, k) for a, k in zip(arrays, known, strict=True)], wanted, sought)
+        given = [level.lift(a, k) for a, k in zip(arrays, known, strict=True)]
+        level.training = Training(level, given)
+        read = Reading(level, given, wanted, sought)
         try:
             found = call(read.given, read)
         except TraceError:
@@ -229,6 +236,7 @@ def _ran(
         except Exception as error:
             raise NotTracedError from error
     alive = level.alive()
+    level.training = None  # they refer to each other
     _refuse_written(level, alive)
     return level, found, alive
 
@@ -294,18 +302,21 @@ def _read(
     outs = [t for t in flat if is_a(t, Tensor)]
     for leaf in flat:
         _refuse_hidden(leaf)
-    found = [level.number_of(t) for t in outs]
-    after = [level.number_of(t) for t in given]
     places = iter(range(len(outs)))
     tree = rebuild(result, iter([Argument(next(places)) if is_a(t, Tensor) else t for t in flat]))
+    effects = level.training.ended(outs)
+    own = {id(t): i for i, t in enumerate(given)}
+    passed = [own.get(id(t)) for t in outs]
+    found = [level.number_of(t) if p is None else level.held_number(t) for t, p in zip(outs, passed, strict=True)]
+    in_the_end = [level.held_number(t) for t in given]
+    # what a step of an optimizer changes, the program does not write
+    after = [a if b in level.stale else b for a, b in zip(numbers, in_the_end, strict=True)]
     held_there = [a for t, a, b in zip(given, numbers, after, strict=True) if a != b or t._requires_grad]
     _refuse_places(level, [*found, *held_there])
     _refuse_changes(level, given, held)
     _refuse_attributes([*given, *outs])
     tracked = [i for i, t in enumerate(outs) if t._requires_grad and inner(t, level) is not None]
     chosen = [i for k, i in enumerate(tracked) if wanted is None or wanted[k]]
-    own = {id(t): i for i, t in enumerate(given)}
-    passed = [own.get(id(t)) for t in outs]
     same = [next(i for i, other in enumerate(outs) if other is t) for t in outs]
     captured = [(n, t) for n, (t, _) in level.captured.items()]
     by = [*zip(numbers, given, strict=True), *captured]
@@ -313,8 +324,8 @@ def _read(
     watch.begin_again()
     level.ended = True
     cotangents, gradients, problem = _gradients(level, [outs[i] for i in chosen], by)
-    for t, before in zip(given, after, strict=True):
-        if level.number_of(t) != before:
+    for t, before in zip(given, in_the_end, strict=True):
+        if level.held_number(t) != before:
             raise TraceError(
                 "compile: the backward of a Function, or a hook, writes in place to an argument or to a tensor from "
                 f"outside, which a program does in forward alone\n{level.line(t)}"
@@ -323,7 +334,8 @@ def _read(
     _refuse_attributes(given)
     asked = [(own[key], name, value) for (key, name), value in level.asked.items()]
     return _Numbers(
-        numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem, watch.met, asked
+        *(numbers, after, found, passed, same, tracked, cotangents, gradients, lines, tree, problem, watch.met, asked),
+        *(effects, level.training.numbers),
     )
 
 
@@ -434,13 +446,15 @@ def _refuse_written(level: Trace, alive: dict[int, Tensor]) -> None:
 
 def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) -> None:
     """Raise if a tensor from outside was changed otherwise than in its values. held: what those given held before."""
-    reached = [*given, *(t for t, _ in level.captured.values())]
+    reached = [t for t, _ in level.captured.values()]
     if any(isinstance(t._grad, Lifted) for t in reached):
         for t in reached:
-            t._grad = None if isinstance(t._grad, Lifted) else t._grad
+            t._grad = level.grads[id(t)] if isinstance(t._grad, Lifted) else t._grad
         raise LateError(
-            "backward() was called in the function: it would add to the .grad of tensors that are only traced",
-            "return the gradients, from pullback.autograd.grad(loss, parameters) or pullback.func.grad.",
+            "backward() goes to a tensor that is found in a class or a module, or was made by a library: it is no "
+            "input of the program",
+            "keep it where the function finds it itself, in a model or a closure; or return the gradients, from "
+            "pullback.autograd.grad(loss, parameters).",
         )
     if level.written_past():
         raise LateError(PAST, COPY_FIRST)

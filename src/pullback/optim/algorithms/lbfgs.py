@@ -61,6 +61,8 @@ class LBFGS(Optimizer):
     tensor([1.0000, 1.0000], dtype=pullback.float64, requires_grad=True)
     """
 
+    _steps_after_programs = False  # it needs the closure
+
     params: Params
     lr: float | Tensor = 1
     max_iter: int = 20

@@ -1,0 +1,364 @@
+"""What a traced function does to gradients and with optimizers: once the program has run, it is done to the real ones.
+
+In a trace, `backward()` is the engine's ordinary pass: it gives the stand-ins of leaves traced gradients, which are
+further results of the program. An optimizer takes its step outside of it: what stands for it notes the gradients
+that the step finds. From then on the values of its parameters are unknown to the trace, and may not be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ...autograd.node import Node, begin, edge_of, laid_out
+from ...diagnose.places import formatted, user_place
+from ...interpreters.traced import Trace, Traced, open_trace, refused
+from ...table.writing import zero_gradients
+from ...tensor.gpu import gpu_of
+from ...tensor.memory import INFERENCE, LevelPayload
+from ...tensor.tensor import Lifted, Tensor, wrap
+from .holders import is_object
+
+raw_grad: Any = Tensor._grad
+
+
+class Grad(NamedTuple):
+    """A gradient: where it is among the results (None: there is none), and whether it is written to the memory of the
+    one from before the call."""
+
+    place: int | None
+    kept: bool
+
+
+class Step(NamedTuple):
+    """A step of an optimizer: its parameters' numbers among the inputs, and their gradients. line: the user's."""
+
+    optimizer: Any
+    params: list[int]
+    grads: list[Grad]
+    line: str
+
+
+class Present(NamedTuple):
+    """A gradient from before the call: its tensor's number among the inputs, its layout, and where the values are among
+    the results that it gets in the end (None: it gets none)."""
+
+    tensor: int
+    layout: Any
+    place: int | None
+
+
+class Effects(NamedTuple):
+    """What happens after a run of the program, to its inputs, by their numbers.
+
+    absent: those that must have no gradient before the call; present: gradients that are further inputs. leaves: those
+    that backward went to. steps: those of optimizers, in order. grads: the gradients in the end, where they are others
+    than the last step left. held: all optimizers, with their parameters.
+    """
+
+    absent: list[int]
+    present: list[Present]
+    leaves: list[int]
+    steps: list[Step]
+    grads: list[tuple[int, Grad]]
+    held: list[tuple[Any, list[int]]]
+
+    def changed(self, count: int) -> list[tuple[int, str]]:
+        """The inputs that are changed after the program, each with a line of the user's. count: of the inputs without
+        gradients."""
+        kept = {i for step in self.steps for i, g in zip(step.params, step.grads, strict=True) if g.kept}
+        added = [(count + k, "") for k, p in enumerate(self.present) if p.place is not None or p.tensor in kept]
+        return [*((i, step.line) for step in self.steps for i in step.params), *added]
+
+    def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """All inputs: the gradients come last."""
+        return [*tensors, *[tensors[p.tensor]._grad for p in self.present]]  # type: ignore[list-item]
+
+    def hold(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether the inputs are as the program takes them to be."""
+        return (
+            all(tensors[i]._grad is None for i in self.absent)
+            and all(_layout(tensors[p.tensor]._grad) == p.layout for p in self.present)
+            and not any(unlike_a_leaf(tensors[i]) for i in self.leaves)
+            and all(
+                [*map(id, parameters_of(optimizer))] == [id(tensors[i]) for i in params]
+                for optimizer, params in self.held
+            )
+        )
+
+    def follow(self, tensors: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+        """Set the gradients, and have the optimizers take their steps."""
+        before = {p.tensor: t for p, t in zip(self.present, tensors[len(tensors) - len(self.present) :], strict=True)}
+        for step in self.steps:
+            self._give(tensors, results, before, zip(step.params, step.grads, strict=True))
+            step.optimizer.step()
+        self._give(tensors, results, before, self.grads)
+        for p in self.present:
+            if p.place is not None:
+                _write(before[p.tensor], results[p.place])
+
+    def _give(
+        self, tensors: Sequence[Tensor], results: Sequence[Tensor], before: dict[int, Tensor], grads: Any
+    ) -> None:
+        for i, (place, kept) in grads:
+            t = tensors[i]
+            if place is None:
+                t._grad = before[i] if kept else None
+            elif kept:
+                _write(before[i], results[place])
+                t._grad = before[i]
+            elif t._grad is not (g := results[place]):
+                data = laid_out(t._data, g._data, True)
+                t._grad = g if data is g._data else wrap(data)
+
+
+def _write(t: Tensor, values: Tensor) -> None:
+    t._data[...] = values._data
+    t._bump()
+
+
+def _layout(g: Tensor | None) -> Any:
+    """The dtype and layout of a gradient; None if there is none that can be an input."""
+    if type(g) is not Tensor or g._requires_grad or g._edge is not None or g._version_of is INFERENCE:
+        return None
+    data = g._data
+    return None if isinstance(data, LevelPayload) else (data.dtype, data.shape, data.strides, gpu_of(data))
+
+
+def is_optimizer(value: Any) -> bool:
+    """Whether it is an optimizer: its class says so. A trace takes its steps when the program has run."""
+    return is_object(value) and any("_steps_after_programs" in vars(kind) for kind in type(value).__mro__)
+
+
+def parameters_of(optimizer: Any) -> Iterator[Tensor]:
+    """The parameters of an optimizer, group by group."""
+    for group in optimizer.param_groups:
+        yield from group["params"]
+
+
+def unlike_a_leaf(t: Tensor) -> str:
+    """Why a gradient of the program would not become its `.grad`, and nothing else happen; "" if it would."""
+    if t._edge is not None:
+        return "was computed from others before the call"
+    if t._leaf is None:
+        return ""
+    node = t._leaf[0]
+    if node.hooks or node.post_hooks or node._hooks is not None:
+        return "has a hook"
+    return "" if t._leaf[3] == t._data.dtype else "has a grad_dtype"
+
+
+class Training:
+    """The gradients of the inputs of one trace, and the steps that are taken in it.
+
+    given: what stands for the inputs. Of each, `_known` says whether its gradient is one of the trace: it has been set,
+    or has been read, and was None or became a further input.
+    """
+
+    def __init__(self, level: Trace, given: Sequence[Tensor]) -> None:
+        self._level, self._given = level, given
+        self._numbers = [level.held_number(t) for t in given]
+        self._place = {id(t): i for i, t in enumerate(given)}
+        self._known: set[int] = set()
+        self._absent: set[int] = set()
+        self._present: dict[int, tuple[Tensor, int]] = {}  # what stands for a gradient, and its first number
+        self._leaves: set[int] = set()
+        self._by_user = False
+        self._steps: list[tuple[Any, list[int], list[tuple[Tensor | None, bool]], str]] = []
+        self._held: dict[int, tuple[Any, list[int]]] = {}
+
+    def read(self, t: Tensor) -> None:
+        """Called before a gradient is read."""
+        i = self._place.get(id(t))
+        if i is None or i in self._known:
+            return
+        self._known.add(i)
+        if (held := self._level.known[id(t)].grad) is None:
+            self._absent.add(i)
+            return
+        if _layout(held) is None:
+            raise refused(
+                ".grad of a tensor is read or added to, which holds a gradient that is sparse, part of a graph, or of "
+                "inference mode",
+                "set it to None before: call zero_grad() at the beginning of the function, or outside of it",
+            )
+        known = self._level.lift(held._data)
+        self._present[i] = known, self._level.held_number(known)
+        raw_grad.__set__(t, known)
+
+    @property
+    def numbers(self) -> list[int]:
+        """The numbers of the gradients that are further inputs."""
+        return [number for _, number in self._present.values()]
+
+    def set(self, t: Tensor, g: Tensor | None) -> None:
+        """Set a gradient: for the engine, which adds up, in the memory of the one from before the call."""
+        if (i := self._place.get(id(t))) is not None:
+            self._known.add(i)
+            if g is not None:
+                self._refuse(i, t, g)
+            held = raw_grad.__get__(t)
+            if g is not None and not self._by_user and i in self._present and held is self._present[i][0]:
+                self._level.assign(held, _payload(self._level, g))
+                held._bump()
+                return
+        raw_grad.__set__(t, g)
+
+    def set_by_user(self, t: Tensor, g: Tensor | None) -> None:
+        """Set a gradient: it is another tensor from then on."""
+        before = self._by_user
+        try:
+            self._by_user = True
+            Lifted.grad.__set__(t, g)  # type: ignore[attr-defined]
+        finally:
+            self._by_user = before
+
+    def hold(self, optimizer: Any, params: Sequence[Tensor]) -> list[int]:
+        """The numbers of an optimizer's parameters, which every call has to have."""
+        found = [self._place[id(p)] for p in params]
+        self._held[id(optimizer)] = (optimizer, found)
+        return found
+
+    def step(self, optimizer: Any, params: Sequence[Tensor]) -> None:
+        """Note a step, after which the parameters have values that are not known."""
+        level, places = self._level, self.hold(optimizer, params)
+        for i, p in zip(places, params, strict=True):
+            number = level.held_number(p)
+            if number != self._numbers[i] and number not in level.stale:
+                raise refused(
+                    "an optimizer takes its step after one of its parameters was written to in the function",
+                    "write to parameters before the call or after it",
+                )
+        grads = [p._grad for p in params]
+        held = [
+            (None if g is None else wrap(_payload(level, g).clone()), i in self._present and g is self._present[i][0])
+            for i, g in zip(places, grads, strict=True)
+        ]
+        self._steps.append((optimizer, places, held, formatted(user_place())))
+        for p in params:
+            level.outdate(p)
+
+    def ended(self, outs: list[Tensor]) -> Effects | None:
+        """What is to be done after the program, if anything is; the gradients for it are added to the results."""
+        for t in self._given:
+            if isinstance(raw_grad.__get__(t), Lifted):
+                self.read(t)
+        if not (self._known or self._steps):
+            return None
+        places: dict[tuple[int, int], int] = {}  # by the tensor and the number of its gradient
+
+        def place(i: int, g: Tensor | None, kept: bool) -> Grad:
+            if g is None or (kept and self._level.held_number(g) == self._present[i][1]):  # as it was before the call
+                return Grad(None, kept)
+            key = i, self._level.number_of(g)
+            if key not in places:
+                returned = [at for at, out in enumerate(outs) if out is g]
+                places[key] = returned[0] if returned else len(outs)
+                if not returned:
+                    outs.append(g)
+            return Grad(places[key], kept)
+
+        steps = [
+            Step(optimizer, params, [place(i, *g) for i, g in zip(params, grads, strict=True)], line)
+            for optimizer, params, grads, line in self._steps
+        ]
+        left: dict[int, Grad] = {}  # what the last step found stays as it left it, if nothing came after
+        for step in steps:
+            left.update(zip(step.params, step.grads, strict=True))
+        finals: list[tuple[int, Grad]] = []
+        present: dict[int, Present] = {}
+        for i in sorted(self._known):
+            g, before = raw_grad.__get__(self._given[i]), self._present.get(i, (None, 0))[0]
+            if before is not None:
+                now = place(i, before, True)
+                layout = _layout(self._level.known[id(self._given[i])].grad)
+                present[i] = Present(i, layout, None if left.get(i) == now else now.place)
+            if (now := place(i, g, False) if before is None or g is not before else Grad(None, True)) != left.get(i):
+                finals.append((i, now))
+        leaves = sorted(self._leaves)
+        return Effects(
+            *(sorted(self._absent), [present[i] for i in self._present], leaves, steps, finals),
+            [*self._held.values()],
+        )
+
+    def _refuse(self, i: int, t: Tensor, g: Tensor) -> None:
+        """Raise if a gradient cannot become that of an input: it is part of a graph, or more than that would happen."""
+        if g._requires_grad:
+            raise refused(
+                "the .grad of a tensor becomes part of a graph, as by backward(create_graph=True): a program leaves no "
+                "graph there",
+                "compute gradients by pullback.autograd.grad(loss, parameters, create_graph=True)",
+            )
+        if self._by_user:
+            return
+        if why := self._level.known[id(t)].unlike_a_leaf:
+            raise refused(
+                f"backward() goes to a tensor (shape {list(t.shape)}) that {why}: a program sets the .grad of leaves, "
+                "and nothing else happens to it",
+                "take off the hook, or leave backward() outside; compute what was computed in the function",
+            )
+        self._leaves.add(i)
+
+
+def _payload(level: Trace, t: Tensor) -> Any:
+    return t._data if isinstance(t._data, Traced) else level.constant(t)
+
+
+class TracedOptimizer:
+    """Stands for an optimizer while a function is traced: it takes steps, and clears gradients."""
+
+    __slots__ = ("_optimizer", "_params")
+
+    def __init__(self, optimizer: Any, params: list[Tensor]) -> None:
+        self._optimizer, self._params = optimizer, params
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        """The class of the optimizer."""
+        return type(self._optimizer)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Clear the gradients of the parameters."""
+        self._training().hold(self._optimizer, self._params)
+        zero_gradients(self._params, set_to_none)
+
+    def step(self, closure: Any = None) -> None:
+        """Note that a step is to be taken."""
+        training = self._training()
+        if closure is not None or not type(self._optimizer)._steps_after_programs:
+            raise refused(
+                "a step of an optimizer calls a closure, which computes the loss again",
+                "compile the closure's computation of the loss, and call step(closure) outside",
+            )
+        training.step(self._optimizer, self._params)
+
+    def _training(self) -> Training:
+        level = open_trace()
+        assert level is not None
+        return level.training
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        what = "what an optimizer keeps" if name.startswith("_") else f"{name} of an optimizer"
+        raise refused(
+            f"{what} is used: a program takes its steps, step(), and clears gradients, zero_grad(), "
+            "and nothing else",
+            "use it outside of the compiled function, as schedules of the rate",
+        )
+
+
+class SpentNode(Node):
+    """The node of the results of a function that has used up their graph, by backward() or a step."""
+
+    __slots__ = ()
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        begin(self, [edge_of(t) if t._requires_grad else None for t in tensors])
+
+    def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
+        raise RuntimeError(
+            "Trying to backward through the graph a second time: the compiled function that gave this tensor has "
+            "called backward() or step() itself, and keeps nothing for another pass.\n"
+            "  What to do: call backward() in the function alone, or outside of it alone."
+        )

@@ -1,0 +1,554 @@
+"""A whole training step in a compiled function: `zero_grad()`, `backward()` and `step()`, as eager mode does them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback import Tensor, nn, optim
+from pullback.interpreters.traced import TraceError
+from pullback.nn import functional
+from tests.compile.backends import BACKENDS
+
+INPUTS = pullback.from_numpy(np.random.default_rng(1).standard_normal((12, 4)))
+LABELS = INPUTS[:, :3].argmax(1)
+
+
+def network() -> nn.Module:
+    pullback.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 5, bias=False), nn.BatchNorm1d(5), nn.Tanh(), nn.Linear(5, 3)).double()
+
+
+def state_of(model: nn.Module, *optimizers: Any) -> list[Any]:
+    """Everything that a step may change."""
+    found = [*model.state_dict().values(), *(p.grad for p in model.parameters())]
+    for optimizer in optimizers:
+        for p in model.parameters():
+            found += [*optimizer.state[p].values()] if p in optimizer.state else []
+    return found
+
+
+def same(a: list[Any], b: list[Any]) -> None:
+    assert len(a) == len(b)
+    for x, y in zip(a, b, strict=True):
+        assert (x is None) is (y is None)
+        if isinstance(x, Tensor):
+            assert x.requires_grad == y.requires_grad
+            np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-9, atol=1e-12)
+        elif x is not None:
+            assert x == y
+
+
+def both(make: Callable[[nn.Module], Any], rate: Callable[[nn.Module], Any], backend: str, programs: int = 1) -> None:
+    """Run a step eagerly and compiled: what it gives and what it leaves is the same. make: the step, of the model and
+    its optimizer. programs: how many there are in the end: one for the first call, which meets no gradients, perhaps.
+    """
+    left = []
+    for compiled in (False, True):
+        model = network()
+        optimizer = rate(model)
+        step = make(model, optimizer)  # type: ignore[call-arg]
+        run = pullback.compile(step, backend=backend) if compiled else step
+        losses = [run(INPUTS, LABELS) for _ in range(4)]
+        left.append([*losses, *state_of(model, optimizer)])
+        if compiled:
+            assert sum(len(entries) for entries in run._entries.values()) == programs
+    same(*left)
+
+
+def adam(model: nn.Module) -> Any:
+    return optim.Adam(model.parameters(), lr=0.05)
+
+
+def usual(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+RATES: dict[str, Any] = {
+    "SGD": lambda m: optim.SGD(m.parameters(), lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "Muon": lambda m: optim.Muon([p for p in m.parameters() if p.ndim == 2], lr=0.01),
+    **{
+        name: lambda m, name=name: getattr(optim, name)(m.parameters())
+        for name in "Adam AdamW NAdam RAdam Adamax Adagrad Adadelta RMSprop Rprop ASGD Adafactor".split()
+    },
+}
+
+
+@pytest.mark.parametrize("name", RATES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_the_step_of_each_optimizer(name: str, backend: str) -> None:
+    both(usual, RATES[name], backend, programs=2 if name == "Muon" else 1)  # which leaves some gradients
+
+
+def cleared_at_the_end(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        model.zero_grad()
+        return loss
+
+    return step
+
+
+def clipped(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Any:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+        nn.utils.clip_grad_value_(model.parameters(), 0.05)
+        optimizer.step()
+        return loss + 0 * norm
+
+    return step
+
+
+def of_two_losses(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        for p in model.parameters():
+            p.grad = None
+        out = model(x)
+        loss = functional.cross_entropy(out, y)
+        loss.backward(retain_graph=True)
+        pullback.autograd.backward([(out**2).mean() * 0.1, out.sum()], [pullback.ones(()), pullback.ones(()) * 0.01])
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def by_hand(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        model.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        with pullback.no_grad():
+            for p in model.parameters():
+                p -= 0.1 * p.grad
+        return loss
+
+    return step
+
+
+def of_some(model: nn.Module, optimizer: Any) -> Any:
+    first = next(iter(model.parameters()))
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward(inputs=[first])
+        first.grad *= 2
+        optimizer.step()
+        first.grad = first.grad + 1
+        return loss
+
+    return step
+
+
+def twice(model: nn.Module, optimizer: Any) -> Any:
+    parts = [optim.SGD(model[i].parameters(), lr=0.1) for i in (0, 3)]
+
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        for part in parts:
+            part.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        parts[0].step()
+        parts[1].step()
+        parts[1].step()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("make", [cleared_at_the_end, clipped, of_two_losses, by_hand, of_some, twice])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_steps_as_people_write_them(make: Any, backend: str) -> None:
+    both(make, adam, backend, programs=2 if make is twice else 1)
+
+
+def test_a_gradient_is_the_tensor_that_was_returned_and_has_memory_of_its_own() -> None:
+    a, b = (pullback.zeros(3, requires_grad=True) for _ in range(2))
+
+    @pullback.compile
+    def step(x: Tensor) -> Any:
+        a.grad = b.grad = None
+        (a * x + b * x).sum().backward()
+        return a.grad, x * 1
+
+    x = pullback.tensor([1.0, 2.0, 3.0])
+    given, copied = step(x)
+    assert given is a.grad
+    assert a.grad is not None
+    assert b.grad is not None
+    a.grad.add_(1)
+    assert (b.grad.tolist(), x.tolist(), copied.tolist()) == ([1, 2, 3], [1, 2, 3], [1, 2, 3])
+    step(x)
+    assert a.grad.tolist() == [1, 2, 3]
+
+
+def test_a_gradient_lies_in_memory_as_its_tensor() -> None:
+    w = pullback.zeros(2, 3).t().requires_grad_()
+    step = pullback.compile(lambda x: (w * x).sum().backward())
+    step(pullback.ones(3, 2))
+    assert w.grad is not None
+    assert w.grad.stride() == w.stride() == (1, 3)
+
+
+def test_a_rate_that_changes_needs_no_new_program() -> None:
+    left = []
+    for compiled in (False, True):
+        model = network()
+        optimizer = optim.SGD(model.parameters(), lr=0.5)
+        schedule = optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+        step = usual(model, optimizer)
+        run = pullback.compile(step) if compiled else step
+        for _ in range(5):
+            run(INPUTS, LABELS)
+            schedule.step()
+        left.append(state_of(model))
+        assert not compiled or sum(map(len, run._entries.values())) == 1
+    same(*left)
+
+
+def test_the_results_are_used_up() -> None:
+    model = network()
+    run = pullback.compile(usual(model, adam(model)))
+    loss = run(INPUTS, LABELS)
+    assert loss.requires_grad
+    assert loss.grad_fn.name() == "StepBackward"
+    before = state_of(model)
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        pullback.autograd.grad(loss, list(model.parameters()))
+    same(before, state_of(model))
+
+
+def accumulated(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        return loss
+
+    return step
+
+
+def cleared_in_place(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Tensor:
+        optimizer.zero_grad(set_to_none=False)
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("make", [accumulated, cleared_in_place])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_are_added_to_those_from_before_the_call(make: Any, backend: str) -> None:
+    both(make, adam, backend, programs=2)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_gradients_that_are_parts_of_a_buffer_stay_these_parts(backend: str) -> None:
+    left = []
+    for compiled in (False, True):
+        v, w = (pullback.tensor(values, requires_grad=True) for values in ([1.0, 2.0], [3.0, 4.0, 5.0]))
+        buffer = pullback.ones(5)
+        v.grad, w.grad = held = buffer[:2], buffer[2:]
+
+        def step(x: Tensor, v: Tensor = v, w: Tensor = w) -> None:
+            (v.sum() * w * x).sum().backward()
+            v.grad.mul_(2)  # type: ignore[union-attr]
+            w.grad = w.grad * 3  # type: ignore[operator]
+
+        run = pullback.compile(step, backend=backend) if compiled else step
+        run(pullback.tensor([1.0, 2.0, 3.0]))
+        assert v.grad is held[0]
+        assert w.grad is not held[1]
+        left.append([buffer, v.grad, w.grad])
+    same(*left)
+
+
+def test_a_buffer_of_gradients_that_the_function_reads_as_well_is_refused() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    buffer = pullback.zeros(4)
+    w.grad = buffer[1:3]
+
+    @pullback.compile
+    def step(x: Tensor) -> Tensor:
+        (w * x).sum().backward()
+        return buffer.sum()
+
+    with pytest.raises(TraceError, match="shares memory with"):
+        step(pullback.ones(2))
+    assert buffer.tolist() == [0] * 4
+
+
+def test_a_gradient_that_is_part_of_a_graph_is_refused() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    (w * w).sum().backward(create_graph=True)
+
+    @pullback.compile
+    def add(x: Tensor) -> None:
+        (w * x).sum().backward()
+
+    x = pullback.tensor([3.0, 4.0])
+    with pytest.raises(TraceError, match=r"part of a graph(.|\n)*test_training_steps.py"):
+        add(x)
+    assert w.grad is not None
+    assert w.grad.tolist() == [2.0, 4.0]
+    w.grad = None
+    add(x)
+    assert w.grad.tolist() == [3.0, 4.0]
+
+
+USES: dict[str, Callable[[Any, Any, Tensor], Any]] = {
+    "a parameter": lambda model, opt, x: [opt.step(), (model[0].weight * 2).sum()][1],
+    "the model": lambda model, opt, x: [opt.step(), model(x)][1],
+    "a view": lambda model, opt, x: [v := model[0].weight[0], opt.step(), v + 1][2],
+    "a view that is returned": lambda model, opt, x: [v := model[0].weight.detach()[0], opt.step(), v][2],
+    "detach()": lambda model, opt, x: [v := model[0].weight.detach(), opt.step(), v.sum()][2],
+    "a write": lambda model, opt, x: [opt.step(), model[0].weight.detach().zero_()][0],
+    "a write to a view": lambda model, opt, x: [v := model[0].weight.detach()[1], opt.step(), v.copy_(x[0])][1],
+    "a gradient": lambda model, opt, x: [opt.step(), (model[0].weight * x[0]).sum().backward()][0],
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_parameter_is_not_used_after_the_step(use: str) -> None:
+    model = network()
+    optimizer = adam(model)
+    before = [p.tolist() for p in model.parameters()]
+
+    @pullback.compile
+    def step(x: Tensor, y: Tensor) -> Any:
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        return USES[use](model, optimizer, x)
+
+    with pytest.raises(TraceError, match=r"used after an optimizer took its step(.|\n)*test_training_steps.py"):
+        step(INPUTS, LABELS)
+    assert [p.tolist() for p in model.parameters()] == before
+    assert not optimizer.state
+    assert all(p.grad is None for p in model.parameters())
+
+
+def test_a_parameter_that_is_returned_is_that_one() -> None:
+    model = network()
+    optimizer = adam(model)
+
+    @pullback.compile
+    def step(x: Tensor, y: Tensor) -> Any:
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        return model[0].weight, model[0].weight.shape
+
+    assert step(INPUTS, LABELS)[0] is model[0].weight
+
+
+def refused(function: Callable[..., Any], match: str, *given: Any) -> None:
+    run = pullback.compile(function)
+    with pytest.raises(TraceError, match=rf"{match}(.|\n)*What to do: "):
+        run(*given)
+
+
+def test_what_is_refused() -> None:
+    w, v = (pullback.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    optimizer = optim.SGD([w], lr=0.1)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2)
+    lbfgs = optim.LBFGS([w])
+    x = pullback.tensor([3.0, 4.0])
+
+    def loss(t: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        found = (w * t).sum()
+        found.backward()
+        return found
+
+    def changed(t: Tensor) -> None:
+        loss(t)
+        with pullback.no_grad():
+            w.mul_(0.9)
+        optimizer.step()
+
+    def made(t: Tensor) -> None:
+        own = optim.SGD([w], lr=0.1)
+        loss(t)
+        own.step()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the order of step() and the schedule's
+        refused(lambda t: schedule.step(), "param_groups of an optimizer is used", x)
+    refused(lambda t: optimizer.param_groups[0]["lr"] * t, "param_groups of an optimizer is used", x)
+    refused(lambda t: optimizer.state, "state of an optimizer is used", x)
+    refused(lambda t: optimizer.step(lambda: loss(t)), "calls a closure", x)
+    refused(lambda t: lbfgs.step(lambda: loss(t)), "calls a closure", x)
+    refused(lambda t: lbfgs.step(), "calls a closure", x)
+    refused(changed, "after one of its parameters was written to", x)
+    refused(made, "that the function makes", x)
+    refused(lambda t: (v * v * t).sum().backward(create_graph=True), "create_graph=True", x)
+    refused(lambda t: (v * t).retain_grad(), "retain_grad", x)
+    refused(lambda t: (t * v).sum().backward(), "was computed from others before the call", v * 2)
+    handle = v.register_hook(lambda g: g * 2)
+    refused(lambda t: (v * t).sum().backward(), "has a hook", x)
+    handle.remove()
+    assert (w.tolist(), v.tolist(), w.grad, v.grad) == ([1, 2], [1, 2], None, None)
+
+
+def test_a_hook_that_comes_later_is_refused() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+    @pullback.compile
+    def step(x: Tensor) -> None:
+        w.grad = None
+        (w * x).sum().backward()
+
+    x = pullback.tensor([3.0, 4.0])
+    step(x)
+    w.register_post_accumulate_grad_hook(lambda p: p.mul_(0))
+    with pytest.raises(TraceError, match="has a hook"):
+        step(x)
+
+
+class Kept:
+    """An optimizer in a class, of which a trace makes no copy."""
+
+    weight = pullback.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = optim.SGD([weight], lr=0.1)
+
+
+def test_an_optimizer_in_a_class_is_refused() -> None:
+    Kept.weight.grad = held = pullback.ones(2)
+    refused(lambda t: Kept.optimizer.zero_grad(), r"zero_grad\(\) is called of an optimizer", pullback.ones(2))
+    refused(lambda t: Kept.optimizer.step(), r"step\(\) is called of an optimizer", pullback.ones(2))
+    refused(lambda t: (Kept.weight * t).sum().backward(), "found in a class or a module", pullback.ones(2))
+    named = Kept.optimizer
+    refused(lambda t: [named.step(), Kept.weight * t][1], "is also read from a class or a module", pullback.ones(2))
+    assert (Kept.weight.grad is held, Kept.weight.tolist()) == (True, [1, 2])
+
+
+def test_a_parameter_that_shares_memory_with_another_input_is_refused() -> None:
+    flat = pullback.ones(4)
+    w = flat[:2].requires_grad_()
+    optimizer = optim.SGD([w], lr=0.1)
+
+    @pullback.compile
+    def step(x: Tensor) -> Tensor:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        return (flat * 2).sum()
+
+    with pytest.raises(TraceError, match="shares memory with"):
+        step(pullback.ones(2))
+    assert (w.tolist(), w.grad) == ([1, 1], None)
+
+
+def test_a_group_that_is_added_later_is_trained() -> None:
+    left = []
+    for compiled in (False, True):
+        model = network()
+        for p in model[3].parameters():
+            p.requires_grad_(False)
+        optimizer = optim.SGD(model[0].parameters(), lr=0.1)
+        step = usual(model, optimizer)
+        run = pullback.compile(step) if compiled else step
+        run(INPUTS, LABELS)
+        for p in model[3].parameters():
+            p.requires_grad_()
+        optimizer.add_param_group({"params": [*model[3].parameters()]})
+        for _ in range(2):
+            run(INPUTS, LABELS)
+        optimizer.load_state_dict(optimizer.state_dict())
+        run(INPUTS[:7], LABELS[:7])
+        left.append(state_of(model))
+    same(*left)
+
+
+class Signs(optim.Optimizer):
+    """An optimizer of the user's own."""
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params, {"lr": 0.01})
+
+    def step(self, closure: Any = None) -> None:
+        with pullback.no_grad():
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        p -= group["lr"] * p.grad.sign()
+                        p.grad.mul_(0.5)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_optimizer_of_ones_own(backend: str) -> None:
+    both(usual, lambda model: Signs(model.parameters()), backend)
+
+
+def test_hooks_of_an_optimizer_are_called_in_each_step() -> None:
+    model = network()
+    optimizer = adam(model)
+    seen: list[Any] = []
+    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(model[0].weight.grad is not None))
+    run = pullback.compile(usual(model, optimizer))
+    for _ in range(3):
+        run(INPUTS, LABELS)
+    assert seen == [True] * 3
+
+
+def test_an_error_of_the_users_is_that_error_and_takes_no_step() -> None:
+    model = network()
+    optimizer = adam(model)
+
+    @pullback.compile
+    def step(x: Tensor, y: Tensor) -> Any:
+        optimizer.zero_grad()
+        functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        return x @ x
+
+    before = state_of(model)
+    with pytest.raises(RuntimeError, match=r"shapes cannot be multiplied|size"):
+        step(INPUTS, LABELS)
+    same(before, state_of(model))
+    assert not optimizer.state
+
+
+def test_an_error_in_a_function_without_an_optimizer_leaves_gradients_as_they_were() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    w.grad = held = pullback.tensor([5.0, 6.0])
+
+    @pullback.compile
+    def step(x: Tensor) -> Any:
+        (w * x).sum().backward()
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        step(pullback.ones(2))
+    w.grad = held
+    assert held.tolist() == [5.0, 6.0] or held.tolist() == [6.0, 7.0]  # as in eager mode
+
+
+def test_under_no_grad_backward_fails_as_in_eager_mode() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    step = pullback.compile(lambda x: (w * x).sum().backward())
+    with pullback.no_grad(), pytest.raises(RuntimeError, match="does not require grad"):
+        step(pullback.ones(2))
+    assert w.grad is None
