@@ -102,6 +102,28 @@ def _foreign(where: str, value: Any) -> TypeError | None:
     return cast(TypeError, final(TypeError(message(where, expected="Tensors of pullback", found=found, do=do))))
 
 
+_SYMBOLS = {
+    **{"add": "+", "sub": "-", "true_divide": "/", "div": "/", "floor_divide": "//", "remainder": "%", "pow": "**"},
+    **{"matmul": "@", "add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "pow_": "**="},
+    **{"gt": ">", "ge": ">=", "lt": "<", "le": "<="},
+}
+
+
+def refuse_list(name: str, other: Any) -> None:
+    """Raise if an operand of an operator is a list or a tuple, which an array takes: not beside ``*``, which may repeat
+    the list, nor ``==``, which is False."""
+    if isinstance(other, (list, tuple)) and (symbol := _SYMBOLS.get(name)):
+        both = f"'Tensor' and {type(other).__name__!r}"
+        text = f"unsupported operand type(s) for {symbol}: {both}"
+        if name in ("gt", "ge", "lt", "le"):
+            text = f"{symbol!r} not supported between instances of {both}"
+        if hasattr(other, "values") and hasattr(other, "indices"):  # what max(axis=0) gives
+            do = "take its first part, the values; or call numpy.max(t, axis=0), and so on, for NumPy's function"
+        else:
+            do = "write numpy.array([1, 2]) for a list [1, 2], numpy.stack([a, b]) for a list of Tensors"
+        raise final(TypeError(message(text, do=do)))
+
+
 def holding(t: Any) -> str:
     """A tensor in a few words, with the class of its payload unless that is a transform's."""
     return describe(t) + ("" if hasattr(t._data, "level") else f", which holds a {type(t._data).__name__}")
@@ -247,7 +269,7 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
 _NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OTHERS = re.compile(
-    r"[\w.<>]+\(\):? (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional|"
+    r"[\w.<>]+\(\):? (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional|takes .* given|"
     r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType))"
 )
 _AXES = {"dim": "axis", "axis": "axis", "dim0": "axes"}
@@ -305,8 +327,8 @@ def _of_numpys(name: str, text: str) -> str:
     more = [p for p in known.values() if p.default is p.empty and p.name != given][1:]
     if given in ("out", "where", "initial") or (given or "") not in {"", *known} or (more and not given):
         return ""
-    theirs = function.__name__
-    call = f"numpy.{theirs}(t, {'..., ' if more else ''}{given}=...)" if given else f"numpy.{theirs}(t)"
+    theirs, rest = function.__name__, ", ..." if more or found[0].endswith(" given") else ""
+    call = f"numpy.{theirs}(t{rest}, {given}=...)" if given else f"numpy.{theirs}(t{rest})"
     return f"\n  What to do: write {call} for NumPy's function; what is called {name} here is PyTorch's."
 
 

@@ -20,8 +20,8 @@ from .errors import callers_level
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
-    "begin with numpy.zeros_like(t) or pullback.zeros(...), which keep the gradients of what is written to them, or "
-    "join the parts with numpy.stack([a, b])"
+    "begin with numpy.zeros_like(t, shape=...), which keeps the gradients of what is written to it, or join the parts "
+    "with numpy.stack([a, b])"
 )
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, "
@@ -54,7 +54,8 @@ _DRAWN = (
 called."""
 _LOOK_UP = "LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST"
 _COMPUTES = {name for name in vars(math) if not name.startswith(("_", "is"))} - {"floor", "ceil", "trunc"}
-"""The functions of `math` whose result has a derivative."""
+_COMPUTES |= {"fill", "fromiter", "float64", "float32", "float16", "longdouble", "complex128", "complex64"}
+"""The functions of `math` whose result has a derivative, and what makes numbers of NumPy's, or writes them."""
 _TABLES = "pandas", "xarray"
 _ASSIGNS, _SWAP, _CACHE = (dis.opmap.get(name, -1) for name in ("BINARY_OP", "SWAP", "CACHE"))
 _WRITES = {dis.opmap.get("STORE_SUBSCR"), dis.opmap.get("STORE_SLICE")}  # from Python 3.12, of a[1:]
@@ -101,14 +102,17 @@ _TOLD_PLACES: set[tuple[str, int] | None] = set()
 
 
 def warn_of_number() -> None:
-    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array, has
-    `math` compute with it, or gives it to SciPy."""
+    """Warn that a number has no gradient: once per process, and once for each line that writes it into an array, makes
+    a number of NumPy's of it, has `math` compute with it, or gives it to SciPy. Not where it is written into text."""
     level = callers_level()
     user = asks = sys._getframe(level - 1)
     while _package(user) == "scipy" and user.f_back is not None:
         user, level = user.f_back, level + 1
     place = user.f_code.co_filename, user.f_lineno
     if place in _TOLD_PLACES:
+        return
+    at = user.f_lasti
+    if at >= 0 and user.f_code.co_code[at] == _ASSIGNS:  # "%g" % t: no other operator of Python's asks for a number
         return
     computes = user is not asks or (
         user.f_lasti >= 0 and (user.f_code.co_code[user.f_lasti] in _WRITES or _called(user) in _COMPUTES)
@@ -172,6 +176,14 @@ def no_mask() -> TypeError:
         "a Tensor has no mask: that of a masked array would be lost.\n"
         "  What to do: choose by the mask, e.g. np.where(m.mask, 0, t - m.data), or take what counts, "
         "(t - m.data)[~m.mask]."
+    )
+
+
+def no_index() -> TypeError:
+    """The error of a tensor where Python wants a whole number, as in ``t * [1, 2]``, which repeats a list."""
+    return TypeError(
+        "only integer tensors of a single element can be converted to an index.\n"
+        "  What to do: write t * numpy.array([1, 2]) for t * [1, 2]; to convert a size or a position, int(t)."
     )
 
 

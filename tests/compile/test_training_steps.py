@@ -428,7 +428,7 @@ def test_a_hook_that_comes_later_is_refused() -> None:
 
 
 class Kept:
-    """An optimizer in a class, of which a trace makes no copy."""
+    """An optimizer in a class: a trace makes no copy of it."""
 
     weight = pullback.tensor([1.0, 2.0], requires_grad=True)
     optimizer = optim.SGD([weight], lr=0.1)

@@ -28,6 +28,7 @@ def _as_it_was() -> Iterator[None]:
     capture.Pool.all.clear()  # functions of a test wait for the collector, with the graphs that they hold
     captures.DEFAULT.blocks.clear()
     captures.LIVE.clear()
+    library.Pool.fractions.clear()
     protocol.DUE.clear()
     words.Started.found = words.Started.used = 0
     generators._OF_GPUS.clear()

@@ -96,3 +96,15 @@ def test_grids_and_signs_of_numpys_are_copies() -> None:
     assert x.tolist() == [0.5, 1.5]
     assert np.shares_memory(np.meshgrid(x, x, copy=False)[0].detach().numpy(), x.detach().numpy())
     assert pullback.autograd.gradcheck(lambda x: np.meshgrid(x, x * x), leaf(0.5, 1.5))
+
+
+@pytest.mark.parametrize("positions", [[], (), np.array([], dtype=int), [1], [0, 2], slice(0, 2), -1])
+def test_positions_that_are_deleted(positions: Any) -> None:
+    x = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    found: Any = np.delete(x, positions)
+    expected = np.delete(x.detach().numpy(), positions)
+    assert found.tolist() == expected.tolist()
+    assert not np.shares_memory(found.detach().numpy(), x.detach().numpy())
+    (found * found).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2 * v if v in expected else 0.0 for v in x.tolist()]

@@ -49,8 +49,13 @@ from scipy.integrate import quad
 x, out = pullback.tensor([2.0, 3.0], requires_grad=True), np.zeros(2)
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
+    "%g %.3f" % (x[0], x[1]), f"{x[0]:g}"
     float(x[0])
     float(x[1])
+    for k in range(2):
+        np.float64(x[k])
+        np.array([1.0, 2.0]).fill(x[k])
+        np.fromiter((v for v in x), float)
     for k in range(2):
         out[k] = x[k] * 2
         out[k] += x[k]
@@ -69,7 +74,7 @@ def test_each_line_that_loses_a_gradient_for_certain_is_told() -> None:
     """What writes a number into an array, and what `math` computes from it, and a solver of SciPy's."""
     pytest.importorskip("scipy")
     run = subprocess.run([sys.executable, "-c", WRITTEN], capture_output=True, text=True, check=True)
-    assert run.stdout == "[8, 11, 12, 15, 16, 18, 19] [9. 9.]\n"
+    assert run.stdout == "[9, 12, 13, 14, 16, 17, 20, 21, 23, 24] [9. 9.]\n"
 
 
 def test_an_array_of_what_requires_grad_is_still_refused() -> None:

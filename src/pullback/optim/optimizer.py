@@ -570,5 +570,5 @@ errors.doors(
     Optimizer,
     "add_param_group register_step_pre_hook register_step_post_hook register_state_dict_pre_hook "
     "register_state_dict_post_hook register_load_state_dict_pre_hook register_load_state_dict_post_hook state_dict "
-    "load_state_dict",
+    "load_state_dict zero_grad",
 )

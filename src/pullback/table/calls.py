@@ -517,8 +517,9 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
 
 
 def left(name: str, other: Any) -> Any:
-    """NotImplemented, which leaves an operand to its own class; TypeError for a tensor of another library."""
+    """NotImplemented, which leaves an operand to its own class; TypeError for a list or a tensor of another library."""
     errors.refuse_foreign(name, (other,))
+    errors.refuse_list(name, other)
     return NotImplemented
 
 

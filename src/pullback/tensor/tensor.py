@@ -456,7 +456,7 @@ class Tensor(Methods):
 
     def __index__(self) -> int:
         if self._data.dtype.kind not in "iub" or self._data.size != 1:
-            raise TypeError("only integer tensors of a single element can be converted to an index")
+            raise kept_gradients.no_index()
         return int(seen(self._data).item())
 
     def __bool__(self) -> bool:

@@ -342,8 +342,7 @@ class TracedOptimizer:
             raise AttributeError(name)
         what = "what an optimizer keeps" if name.startswith("_") else f"{name} of an optimizer"
         raise refused(
-            f"{what} is used: a program takes its steps, step(), and clears gradients, zero_grad(), "
-            "and nothing else",
+            f"{what} is used: a program takes its steps, step(), and clears gradients, zero_grad(), and nothing else",
             "use it outside of the compiled function, as schedules of the rate",
         )
 

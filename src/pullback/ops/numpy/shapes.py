@@ -14,7 +14,7 @@ import numpy as np
 from ... import errors
 from ...tensor.arrays import wrap_axis
 from ...tensor.protocol import without_rule
-from ...tensor.tensor import NUMPY, Tensor, wrap
+from ...tensor.tensor import NUMPY, Tensor, extend, wrap
 from ..elementwise.limits import where
 from ..index.gather import index_select, take, take_along_dim
 from ..shape.axes import movedim, transpose
@@ -81,7 +81,10 @@ def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     """numpy.delete: all but some positions."""
     arr, axis = _axis(arr, axis)
-    kept = np.delete(np.arange(arr._data.shape[axis]), obj if isinstance(obj, slice) else _values(obj))
+    positions = obj if isinstance(obj, slice) else _values(obj)
+    if not isinstance(positions, slice) and not np.size(positions):  # an empty list would be an array of floats
+        positions = np.empty(0, np.intp)
+    kept = np.delete(np.arange(arr._data.shape[axis]), positions)
     return index_select(arr, axis, wrap(kept))
 
 
@@ -180,12 +183,41 @@ def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> T
 
 _INSTEAD: dict[Any, str] = {
     np.put_along_axis: "t.scatter(axis, indices, values), or scatter_ to write in place",
-    np.put: "t.put(indices, values), or put_ to write in place",
-    np.place: "t.masked_scatter(mask, values), or masked_scatter_ to write in place",
+    np.put: "t[numpy.unravel_index(indices, t.shape)] = values",
+    np.place: "t[mask] = values",
     np.putmask: "where(mask, values, t), or t[mask] = ... to write in place",
-    np.copyto: "t.copy_(values)",
+    np.copyto: "t[...] = values, or t[mask] = values[mask] for where=mask",
     np.fill_diagonal: "t[numpy.diag_indices(n)] = value",
 }
+
+
+class _OfArrays:
+    """An attribute of arrays that a Tensor has not, so that setting it is no attribute of the user's: what to write."""
+
+    def __init__(self, name: str, do: str) -> None:
+        self._text = f"'Tensor' object has no attribute {name!r}.\n  What to do: write {do}."
+
+    def __get__(self, t: Any, kind: Any = None) -> Any:
+        if t is None:
+            return self
+        raise AttributeError(self._text)
+
+    def __set__(self, t: Any, value: Any) -> None:
+        raise AttributeError(self._text)
+
+
+extend(
+    {
+        name: _OfArrays(name, do)
+        for name, do in {
+            "flat": "t[...] = numpy.reshape(values, t.shape) to set the elements, and t.reshape(-1) to read them",
+            "fill": "t[...] = value for t.fill(value)",
+            "compress": "numpy.compress(condition, t) for t.compress(condition)",
+            "resize": "numpy.resize(t, shape) for t.resize(shape)",
+            "flags": "t.is_contiguous(), or t.detach().numpy().flags",
+        }.items()
+    }
+)
 
 
 def _refused(function: Callable[..., Any], instead: str) -> Callable[..., Any]:

@@ -51,11 +51,14 @@ def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
         _add_at(ufunc, *given)
         return
     if isinstance(a, Tensor) or any_recorded(given):
+        do = "add to a Tensor, by numpy.add.at(t, index, source), where t begins as numpy.zeros_like(source, shape=...)"
+        if ufunc not in (np.add, np.subtract):
+            theirs = f"numpy.{ufunc.__name__}(t[index]{', values' * (ufunc.nin > 1)})"
+            do = f"write t[index] = {theirs} with a Tensor t, if no position repeats; only numpy.add.at has a rule"
         raise TypeError(
             f"numpy.{ufunc.__name__}.at() writes in place into its first argument, which has no derivative rule: the "
             "gradient would be lost.\n"
-            "  What to do: add to a Tensor, by numpy.add.at(t, index, source), where t begins as "
-            "numpy.zeros_like(source, shape=...), or t.detach().numpy() if no gradient is wanted."
+            f"  What to do: {do}; or use t.detach().numpy() if no gradient is wanted."
         )
     ufunc.at(a, *(v._data if isinstance(v, Tensor) else v for v in given[1:]))
 
