@@ -158,6 +158,20 @@ def of_some(model: nn.Module, optimizer: Any) -> Any:
     return step
 
 
+def written_after_the_step(model: nn.Module, optimizer: Any) -> Any:
+    def step(x: Tensor, y: Tensor) -> Any:
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(x), y)
+        loss.backward()
+        first, *_, last = model.parameters()
+        optimizer.step()
+        first.grad.mul_(100)
+        last.grad = None
+        return loss, first.grad
+
+    return lambda x, y: step(x, y)[0]
+
+
 def twice(model: nn.Module, optimizer: Any) -> Any:
     parts = [optim.SGD(model[i].parameters(), lr=0.1) for i in (0, 3)]
 
@@ -174,7 +188,10 @@ def twice(model: nn.Module, optimizer: Any) -> Any:
     return step
 
 
-@pytest.mark.parametrize("make", [cleared_at_the_end, clipped, of_two_losses, by_hand, of_some, twice])
+WAYS = [cleared_at_the_end, clipped, of_two_losses, by_hand, of_some, written_after_the_step, twice]
+
+
+@pytest.mark.parametrize("make", WAYS)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_steps_as_people_write_them(make: Any, backend: str) -> None:
     both(make, adam, backend, programs=2 if make is twice else 1)
@@ -198,6 +215,39 @@ def test_a_gradient_is_the_tensor_that_was_returned_and_has_memory_of_its_own() 
     assert (b.grad.tolist(), x.tolist(), copied.tolist()) == ([1, 2, 3], [1, 2, 3], [1, 2, 3])
     step(x)
     assert a.grad.tolist() == [1, 2, 3]
+
+
+def test_gradients_that_are_one_tensor_are_one_and_those_of_equal_values_are_two() -> None:
+    for compiled in (False, True):
+        a, b, c = (pullback.zeros(2, requires_grad=True) for _ in range(3))
+
+        def step(x: Tensor, a: Tensor = a, b: Tensor = b, c: Tensor = c) -> None:
+            g = x * 2
+            a.grad = b.grad = g
+            c.grad = g.clone()
+
+        (pullback.compile(step) if compiled else step)(pullback.tensor([1.0, 2.0]))
+        assert a.grad is b.grad
+        assert a.grad is not None
+        assert c.grad is not None
+        a.grad.zero_()
+        assert c.grad.tolist() == [2, 4]
+
+
+def test_a_gradient_that_is_written_to_after_the_step_and_returned() -> None:
+    for compiled in (False, True):
+        w = pullback.tensor([1.0, 2.0], requires_grad=True)
+        optimizer = optim.SGD([w], lr=1.0)
+
+        def step(x: Tensor, w: Tensor = w, optimizer: Any = optimizer) -> Any:
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+            return w.grad.mul_(100)  # type: ignore[union-attr]
+
+        given = (pullback.compile(step) if compiled else step)(pullback.tensor([3.0, 4.0]))
+        assert given is w.grad
+        assert (w.tolist(), given.tolist()) == ([-2.0, -2.0], [300.0, 400.0])
 
 
 def test_a_gradient_lies_in_memory_as_its_tensor() -> None:
@@ -478,6 +528,22 @@ def test_a_group_that_is_added_later_is_trained() -> None:
             run(INPUTS, LABELS)
         optimizer.load_state_dict(optimizer.state_dict())
         run(INPUTS[:7], LABELS[:7])
+        left.append(state_of(model))
+    same(*left)
+
+
+def test_a_group_of_parameters_that_required_grad_before_is_cleared_from_then_on() -> None:
+    left = []
+    for compiled in (False, True):
+        model = network()
+        optimizer = optim.SGD(model[0].parameters(), lr=0.1)
+        step = usual(model, optimizer)
+        run = pullback.compile(step) if compiled else step
+        for _ in range(2):
+            run(INPUTS, LABELS)
+        optimizer.add_param_group({"params": [*model[3].parameters()]})
+        for _ in range(2):
+            run(INPUTS, LABELS)
         left.append(state_of(model))
     same(*left)
 

@@ -164,7 +164,7 @@ class Training:
         self._present: dict[int, tuple[Tensor, int]] = {}  # what stands for a gradient, and its first number
         self._leaves: set[int] = set()
         self._by_user = False
-        self._steps: list[tuple[Any, list[int], list[tuple[Tensor | None, bool]], str]] = []
+        self._steps: list[tuple[Any, list[int], list[tuple[Tensor | None, Tensor | None, bool]], str]] = []
         self._held: dict[int, tuple[Any, list[int]]] = {}
 
     def read(self, t: Tensor) -> None:
@@ -231,7 +231,11 @@ class Training:
                 )
         grads = [p._grad for p in params]
         held = [
-            (None if g is None else wrap(_payload(level, g).clone()), i in self._present and g is self._present[i][0])
+            (
+                None if g is None else wrap(_payload(level, g).clone()),
+                g,
+                i in self._present and g is self._present[i][0],
+            )
             for i, g in zip(places, grads, strict=True)
         ]
         self._steps.append((optimizer, places, held, formatted(user_place())))
@@ -245,18 +249,19 @@ class Training:
                 self.read(t)
         if not (self._known or self._steps):
             return None
-        places: dict[tuple[int, int], int] = {}  # by the tensor and the number of its gradient
+        places: dict[int, int] = {}
 
-        def place(i: int, g: Tensor | None, kept: bool) -> Grad:
+        def place(i: int, g: Tensor | None, of: Tensor | None, kept: bool) -> Grad:
+            """g: the gradient `of`, with its values at that time."""
             if g is None or (kept and self._level.held_number(g) == self._present[i][1]):  # as it was before the call
                 return Grad(None, kept)
-            key = i, self._level.number_of(g)
-            if key not in places:
-                returned = [at for at, out in enumerate(outs) if out is g]
-                places[key] = returned[0] if returned else len(outs)
+            number = self._level.number_of(g)
+            if number not in places:
+                returned = [at for at, out in enumerate(outs) if out is of and self._level.number_of(out) == number]
+                places[number] = returned[0] if returned else len(outs)
                 if not returned:
                     outs.append(g)
-            return Grad(places[key], kept)
+            return Grad(places[number], kept)
 
         steps = [
             Step(optimizer, params, [place(i, *g) for i, g in zip(params, grads, strict=True)], line)
@@ -270,10 +275,10 @@ class Training:
         for i in sorted(self._known):
             g, before = raw_grad.__get__(self._given[i]), self._present.get(i, (None, 0))[0]
             if before is not None:
-                now = place(i, before, True)
+                now = place(i, before, before, True)
                 layout = _layout(self._level.known[id(self._given[i])].grad)
                 present[i] = Present(i, layout, None if left.get(i) == now else now.place)
-            if (now := place(i, g, False) if before is None or g is not before else Grad(None, True)) != left.get(i):
+            if (now := place(i, g, g, False) if before is None or g is not before else Grad(None, True)) != left.get(i):
                 finals.append((i, now))
         leaves = sorted(self._leaves)
         return Effects(
