@@ -530,6 +530,7 @@ ELSEWHERE = {
     ("stand_in.py", "register_post_accumulate_grad_hook"): "test_compile_state.py",
     ("stand_in.py", "_base"): "test_compile_facts.py",
     ("stand_in.py", "__repr__"): "test_compile_facts.py",
+    ("training.py", "zero_grad"): "test_training_steps.py: an optimizer with a method of its own",
     ("training.py", "read"): "test_training_steps.py: a gradient that is part of a graph",
     ("traced.py", "_place_of"): "device/test_cuda_compile.py: a copy to another device",
     ("tracing.py", "_refuse_places"): "device/test_cuda_compile.py: two devices side by side",

@@ -13,6 +13,7 @@ import pullback
 from pullback import Tensor, nn, optim
 from pullback.interpreters.traced import TraceError
 from pullback.nn import functional
+from pullback.tensor.tensor import Lifted
 from tests.compile.backends import BACKENDS
 
 INPUTS = pullback.from_numpy(np.random.default_rng(1).standard_normal((12, 4)))
@@ -248,6 +249,54 @@ def test_a_gradient_that_is_written_to_after_the_step_and_returned() -> None:
         given = (pullback.compile(step) if compiled else step)(pullback.tensor([3.0, 4.0]))
         assert given is w.grad
         assert (w.tolist(), given.tolist()) == ([-2.0, -2.0], [300.0, 400.0])
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_gradient_that_is_added_up_and_returned(backend: str) -> None:
+    left = []
+    for compiled in (False, True):
+        w = pullback.tensor([1.0, 2.0], requires_grad=True)
+        w.grad = held = pullback.ones(2)
+
+        def step(x: Tensor, w: Tensor = w) -> Any:
+            (w * x).sum().backward()
+            return w.grad, w.grad * 2  # type: ignore[operator]
+
+        run = pullback.compile(step, backend=backend) if compiled else step
+        for _ in range(2):
+            given, twice_as_much = run(pullback.tensor([3.0, 4.0]))
+            assert given is w.grad is held
+        left.append([given, twice_as_much])
+    same(*left)
+
+
+def test_an_error_after_backward_leaves_tensors_in_classes_as_they_were() -> None:
+    Kept.weight.grad = None
+
+    @pullback.compile
+    def step(x: Tensor) -> None:
+        (Kept.weight * x).sum().backward()
+        raise KeyError("mine")
+
+    with pytest.raises((KeyError, TraceError)):
+        step(pullback.ones(2))
+    assert not isinstance(Kept.weight.grad, Lifted)
+
+
+class Counting(optim.SGD):
+    """An optimizer with a method of its own."""
+
+    cleared = 0
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        self.cleared += 1
+        super().zero_grad(set_to_none)
+
+
+def test_a_method_of_the_users_is_not_passed_over() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = Counting([w], lr=0.1)
+    refused(lambda x: optimizer.zero_grad(), "which its own class defines", pullback.ones(2))
 
 
 def test_a_gradient_lies_in_memory_as_its_tensor() -> None:

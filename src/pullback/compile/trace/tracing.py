@@ -235,6 +235,9 @@ def _ran(
             raise
         except Exception as error:
             raise NotTracedError from error
+        finally:
+            for t, _ in level.captured.values():  # backward() may have gone to them
+                t._grad = level.grads[id(t)] if isinstance(t._grad, Lifted) else t._grad
     alive = level.alive()
     level.training = None  # they refer to each other
     _refuse_written(level, alive)
@@ -305,7 +308,7 @@ def _read(
     places = iter(range(len(outs)))
     tree = rebuild(result, iter([Argument(next(places)) if is_a(t, Tensor) else t for t in flat]))
     effects = level.training.ended(outs)
-    own = {id(t): i for i, t in enumerate(given)}
+    own = {id(t): i for i, t in enumerate(given)} | level.training.from_the_end
     passed = [own.get(id(t)) for t in outs]
     found = [level.number_of(t) if p is None else level.held_number(t) for t, p in zip(outs, passed, strict=True)]
     in_the_end = [level.held_number(t) for t in given]
@@ -446,10 +449,7 @@ def _refuse_written(level: Trace, alive: dict[int, Tensor]) -> None:
 
 def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) -> None:
     """Raise if a tensor from outside was changed otherwise than in its values. held: what those given held before."""
-    reached = [t for t, _ in level.captured.values()]
-    if any(isinstance(t._grad, Lifted) for t in reached):
-        for t in reached:
-            t._grad = level.grads[id(t)] if isinstance(t._grad, Lifted) else t._grad
+    if any(isinstance(t._grad, Lifted) for t, _ in level.captured.values()):
         raise LateError(
             "backward() goes to a tensor that is found in a class or a module, or was made by a library: it is no "
             "input of the program",

@@ -191,6 +191,11 @@ class Training:
         """The numbers of the gradients that are further inputs."""
         return [number for _, number in self._present.values()]
 
+    @property
+    def from_the_end(self) -> dict[int, int]:
+        """Where these are among all inputs, counted from the end, by the ids of what stands for them."""
+        return {id(t): k - len(self._present) for k, (t, _) in enumerate(self._present.values())}
+
     def set(self, t: Tensor, g: Tensor | None) -> None:
         """Set a gradient: for the engine, which adds up, in the memory of the one from before the call."""
         if (i := self._place.get(id(t))) is not None:
@@ -257,10 +262,12 @@ class Training:
                 return Grad(None, kept)
             number = self._level.number_of(g)
             if number not in places:
-                returned = [at for at, out in enumerate(outs) if out is of and self._level.number_of(out) == number]
-                places[number] = returned[0] if returned else len(outs)
-                if not returned:
-                    outs.append(g)
+                same = [] if kept else [at for at, out in enumerate(outs) if out is of]
+                if same and self._level.number_of(outs[same[0]]) == number:
+                    places[number] = same[0]
+                else:  # apart from what stands for a gradient from before: as a result, that is this one itself
+                    places[number] = len(outs)
+                    outs.append(wrap(_payload(self._level, g).clone()))
             return Grad(places[number], kept)
 
         steps = [
@@ -324,7 +331,14 @@ class TracedOptimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters."""
-        self._training().hold(self._optimizer, self._params)
+        training = self._training()
+        owner = next(kind for kind in type(self._optimizer).__mro__ if "zero_grad" in vars(kind))
+        if "_steps_after_programs" not in vars(owner) or "zero_grad" in vars(self._optimizer):
+            raise refused(
+                "zero_grad() of an optimizer is called, which its own class defines",
+                "set gradients to None by the zero_grad() of the model; or call it outside",
+            )
+        training.hold(self._optimizer, self._params)
         zero_gradients(self._params, set_to_none)
 
     def step(self, closure: Any = None) -> None:
