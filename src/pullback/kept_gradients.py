@@ -20,12 +20,13 @@ from .errors import callers_level
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
-    "begin with numpy.zeros_like(t, shape=...), which keeps the gradients of what is written to it, or join the parts "
-    "with numpy.stack([a, b])"
+    "begin with numpy.zeros_like(t, shape=...) of a Tensor t, such as a parameter, which keeps the gradients of what "
+    "is written to it, or join the parts with numpy.stack([a, b])"
 )
 _JOINED = (
-    "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, "
-    "and t for numpy.asarray(t): NumPy's functions take Tensors"
+    "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.block(rows) for lists of lists of numbers, "
+    "numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, and t for numpy.asarray(t): NumPy's functions take "
+    "Tensors"
 )
 _OF_NUMBERS = (
     "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"

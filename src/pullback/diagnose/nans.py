@@ -333,7 +333,7 @@ def _unused(node: Any) -> str:
 
 
 def _where_above(node: Any) -> Any:
-    """The nearest `where` that the result of `node` went into, or None."""
+    """The nearest `where` that the result of `node` went into, element by element, or None."""
     running = thread.modes.running_pass
     found = [
         n
@@ -341,8 +341,14 @@ def _where_above(node: Any) -> Any:
         if n._order < node._order and _operation(n) in ("where", "masked_fill", "nan_to_num")
     ]
     for n in sorted(found, key=lambda n: -n._order):
-        if any(other is node for other in reachable([n])):
-            return n
+        seen: set[Any] = set()
+        stack = [n]
+        while stack:
+            seen.add(below := stack.pop())
+            if below is node:
+                return n
+            if below is n or (_is_operation(below) and below.op.elementwise):
+                stack += [e[0] for e in below._edges if e is not None and e[0] not in seen]
     return None
 
 

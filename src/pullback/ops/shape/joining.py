@@ -116,8 +116,16 @@ def _concatenated(arrays: Any, axis: Any) -> Tensor:
 
 
 def constants(arrays: Any) -> list[Tensor]:
-    """Tensors unchanged, anything else as a constant tensor."""
-    return [a if isinstance(a, Tensor) else wrap(as_array(a)) for a in arrays]
+    """Tensors unchanged, lists with Tensors among their parts stacked, anything else as a constant tensor."""
+    return [a if isinstance(a, Tensor) else stack(constants(a)) if _has_tensors(a) else _constant(a) for a in arrays]
+
+
+def _constant(a: Any) -> Tensor:
+    return wrap(as_array(a))
+
+
+def _has_tensors(part: Any) -> bool:
+    return isinstance(part, (list, tuple)) and any(isinstance(p, Tensor) or _has_tensors(p) for p in part)
 
 
 @composite(method=False, samples=_CAT, refused=_NO_CAT, differs=_EMPTY_LIST)
