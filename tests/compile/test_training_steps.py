@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import Tensor, nn, optim
+from pullback import Tensor, func, nn, optim
 from pullback.interpreters.traced import TraceError
 from pullback.nn import functional
 from pullback.tensor.tensor import Lifted
@@ -296,7 +297,208 @@ class Counting(optim.SGD):
 def test_a_method_of_the_users_is_not_passed_over() -> None:
     w = pullback.tensor([1.0, 2.0], requires_grad=True)
     optimizer = Counting([w], lr=0.1)
-    refused(lambda x: optimizer.zero_grad(), "which its own class defines", pullback.ones(2))
+    refused(lambda x: optimizer.zero_grad(), "is of a class of yours", pullback.ones(2))
+
+
+LOOPS: dict[str, Callable[[Any, Any, Tensor], Any]] = {
+    "a step": lambda w, opt, x: func.scan(lambda c, v: [opt.step(), (c + v, c)][1], pullback.zeros(()), x)[0],
+    "zero_grad": lambda w, opt, x: func.scan(lambda c, v: [opt.zero_grad(), (c + v, c)][1], pullback.zeros(()), x)[0],
+    "a gradient": lambda w, opt, x: func.fori_loop(0, 4, lambda i, c: [(w * c).sum().backward(), c + 1][1], x),
+    "a product": lambda w, opt, x: func.fori_loop(0, 3, lambda i, c: [w.grad.mul_(2), c + 1][1], x),
+}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_what_a_loop_of_the_library_does_in_each_step(loop: str) -> None:
+    left = []
+    for compiled in (False, True):
+        w = pullback.tensor([1.0, 2.0], requires_grad=True)
+        w.grad = pullback.ones(2)
+        optimizer = optim.SGD([w], lr=0.1)
+
+        def step(x: Tensor, w: Tensor = w, optimizer: Any = optimizer) -> Any:
+            return LOOPS[loop](w, optimizer, x)
+
+        found = (pullback.compile(step) if compiled else step)(pullback.tensor([3.0, 4.0]))
+        left.append([found, w.detach(), w.grad])
+    same(*left)
+
+
+def test_backward_adds_in_place_to_what_is_there() -> None:
+    for compiled in (False, True):
+        w = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+        def step(x: Tensor, w: Tensor = w) -> Any:
+            w.grad = g = pullback.zeros_like(x)
+            (w * x).sum().backward()
+            half = g * 0.5
+            (w * x).sum().backward()
+            return g, half
+
+        g, half = (pullback.compile(step) if compiled else step)(pullback.tensor([3.0, 4.0]))
+        assert g is w.grad
+        assert (g.tolist(), half.tolist()) == ([6.0, 8.0], [1.5, 2.0])
+
+
+def test_a_gradient_of_other_strides_is_returned_as_itself() -> None:
+    w = pullback.zeros(2, 3).t().requires_grad_()
+
+    @pullback.compile
+    def step(x: Tensor) -> Any:
+        w.grad = None
+        (w * x).sum().backward()
+        return w.grad
+
+    assert step(pullback.ones(3, 2)) is w.grad
+    assert w.grad is not None
+    assert w.grad.stride() == (1, 3)
+
+
+def test_a_gradient_that_is_there_and_gradients_of_some_results() -> None:
+    w, v = (pullback.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
+    w.grad = pullback.ones(2)
+
+    @pullback.compile
+    def step(x: Tensor) -> Any:
+        (w * x).sum().backward()
+        return (w.grad.clone() * v).sum(), (v * v).sum()  # type: ignore[union-attr]
+
+    step(pullback.tensor([3.0, 4.0]))[0].backward()
+    assert v.grad is not None
+    assert v.grad.tolist() == [4.0, 5.0]
+
+
+def test_what_looks_at_nodes_has_the_function_run_as_it_is_written() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+    @pullback.compile
+    def step(x: Tensor) -> Tensor:
+        w.grad = None
+        loss = (w * w * x).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        with pullback.autograd.graph.saved_tensors_hooks(lambda t: t * 0, lambda t: t):
+            step(pullback.ones(2))
+        assert w.grad is not None
+        assert w.grad.tolist() == [0.0, 0.0]
+        step(pullback.ones(2))
+        assert w.grad.tolist() == [2.0, 4.0]
+    nan = pullback.tensor([1.0, float("nan")])
+    with warnings.catch_warnings(), pullback.autograd.detect_anomaly():
+        warnings.simplefilter("ignore")
+        with pytest.raises(RuntimeError, match="nan"):
+            step(nan)
+
+
+def of_hook(act: Callable[[Tensor], Any]) -> Callable[[Tensor, Tensor], Tensor]:
+    def step(w: Tensor, x: Tensor) -> Tensor:
+        h = w * x
+        h.register_hook(lambda g: act(w) and None)
+        return h.sum()
+
+    return step
+
+
+@pytest.mark.parametrize(
+    "act", [lambda w: w.grad, lambda w: setattr(w, "grad", w.detach() * 2), lambda w: delattr(w, "grad")]
+)
+def test_a_hook_that_uses_gradients_in_a_later_backward_is_refused(act: Any) -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(TraceError, match="in a backward after the call"):
+        pullback.compile(of_hook(act))(w, pullback.ones(2))
+
+
+OUTSIDE: dict[str, Callable[[Tensor, Tensor, Tensor], Any]] = {
+    "an input": lambda w, b, x: setattr(w, "grad", x),
+    "a part of one": lambda w, b, x: setattr(w, "grad", b[:2]),
+    "that of another": lambda w, b, x: setattr(w, "grad", b.grad[:2]),
+}
+
+
+@pytest.mark.parametrize("what", OUTSIDE)
+def test_a_gradient_is_not_set_to_a_tensor_from_outside(what: str) -> None:
+    w, b = pullback.tensor([1.0, 2.0], requires_grad=True), pullback.ones(4, requires_grad=True)
+    b.grad = pullback.ones(4)
+    refused(lambda x: OUTSIDE[what](w, b, x), "set to a tensor from outside", pullback.ones(2))
+    assert w.grad is None
+
+
+CHANGES: dict[str, Callable[[Tensor], Any]] = {
+    "an attribute": lambda w: setattr(w.grad, "tag", True),
+    "requires_grad": lambda w: w.grad.requires_grad_(),  # type: ignore[union-attr]
+    "a shape": lambda w: w.grad.unsqueeze_(0),  # type: ignore[union-attr]
+    "memory": lambda w: setattr(w.grad, "data", w.grad.data * 2),  # type: ignore[union-attr]
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_gradient_that_is_there_is_changed_in_its_values_alone(change: str) -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    w.grad = held = pullback.ones(2)
+    with pytest.raises(TraceError):
+        pullback.compile(lambda x: [CHANGES[change](w), x * 2][1])(pullback.ones(2))
+    assert w.grad is held
+    assert (held.tolist(), held.requires_grad, vars(held)) == ([1, 1], False, {})
+
+
+def test_more_that_is_refused() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    rate = pullback.tensor(0.5)
+    optimizer = optim.SGD([w], lr=rate)
+    table = nn.Embedding(4, 2, sparse=True)
+    x = pullback.ones(2)
+
+    def written(x: Tensor) -> None:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        optimizer.step()
+        rate.mul_(0.5)
+
+    def hooked(x: Tensor) -> Tensor:
+        w.register_hook(lambda g: g * 2)
+        return w * x
+
+    def leaf(x: Tensor) -> Tensor:
+        y = x.detach().clone().requires_grad_()
+        (y * y).sum().backward()
+        return y
+
+    refused(written, "uses a tensor of its options or its state", x)
+    refused(hooked, "a hook was registered on a tensor", x)
+    refused(leaf, "a result has a gradient", x)
+    refused(lambda i: table(i).sum().backward(), "gives a sparse gradient", pullback.tensor([0, 2]))
+    assert (w.tolist(), rate.item(), w.grad) == ([1, 2], 0.5, None)
+
+
+def test_compiled_functions_within_see_the_same_gradients() -> None:
+    w = pullback.tensor([1.0, 2.0], requires_grad=True)
+    inner = pullback.compile(lambda x: x * 0 if w.grad is None else x * w.grad)
+
+    def step(x: Tensor) -> Tensor:
+        w.grad = None
+        return inner(x)
+
+    w.grad = pullback.ones(2)
+    assert pullback.compile(step)(pullback.ones(2)).tolist() == [0, 0]
+
+
+def test_a_step_by_hand_that_returns_nothing_or_a_constant() -> None:
+    for result in (lambda loss: None, lambda loss: loss.detach(), lambda loss: loss):
+        w = pullback.tensor([1.0, 2.0], requires_grad=True)
+
+        @pullback.compile
+        def step(x: Tensor, w: Tensor = w, result: Any = result) -> Any:
+            w.grad = None
+            loss = (w * x).sum()
+            loss.backward()
+            with pullback.no_grad():
+                w -= w.grad  # type: ignore[operator]
+            return result(loss)
+
+        step(pullback.tensor([3.0, 4.0]))
+        assert w.tolist() == [-2.0, -2.0]
 
 
 def test_a_gradient_lies_in_memory_as_its_tensor() -> None:
@@ -612,20 +814,31 @@ class Signs(optim.Optimizer):
                         p.grad.mul_(0.5)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_an_optimizer_of_ones_own(backend: str) -> None:
-    both(usual, lambda model: Signs(model.parameters()), backend)
-
-
-def test_hooks_of_an_optimizer_are_called_in_each_step() -> None:
+def test_an_optimizer_of_ones_own_and_one_with_hooks_are_refused() -> None:
     model = network()
-    optimizer = adam(model)
-    seen: list[Any] = []
-    optimizer.register_step_pre_hook(lambda o, args, kwargs: seen.append(model[0].weight.grad is not None))
-    run = pullback.compile(usual(model, optimizer))
-    for _ in range(3):
+    own, hooked = Signs(model.parameters()), adam(model)
+    before = state_of(model)
+    refused(usual(model, own), "has hooks, or is of a class of yours", INPUTS, LABELS)
+    run = pullback.compile(usual(model, hooked))
+    run(INPUTS, LABELS)
+    handle = hooked.register_step_pre_hook(lambda *given: None)
+    with pytest.raises(TraceError, match="has hooks, or is of a class of yours"):
         run(INPUTS, LABELS)
-    assert seen == [True] * 3
+    handle.remove()
+    handle = optim.optimizer.register_optimizer_step_post_hook(lambda *given: None)
+    with pytest.raises(TraceError, match="has hooks, or is of a class of yours"):
+        run(INPUTS, LABELS)
+    handle.remove()
+    hooked.zero_grad = lambda set_to_none=True: None  # type: ignore[method-assign]
+    with pytest.raises(TraceError, match="has hooks, or is of a class of yours"):
+        run(INPUTS, LABELS)
+    assert len(before) == len(state_of(model))
+
+
+def test_a_hook_of_the_librarys_own_is_none_of_the_users() -> None:
+    importlib.import_module("pullback.distributed.data_parallel")  # which has one for LBFGS
+    assert optim.optimizer._before_any
+    both(usual, adam, "numpy")
 
 
 def test_an_error_of_the_users_is_that_error_and_takes_no_step() -> None:

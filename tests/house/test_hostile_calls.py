@@ -116,6 +116,11 @@ def as_before() -> None:
     pullback.autograd.set_multithreading_enabled(True)
     pullback.use_deterministic_algorithms(False)
     pullback.set_float32_matmul_precision("highest")
+    for hooks in (pullback.optim.optimizer._before_any, pullback.optim.optimizer._after_any):
+        hooks.clear()
+
+
+as_before()  # what the calls have set that were made to know their arguments
 
 
 def found(subject: Subject, case: Case) -> Any:

@@ -77,7 +77,7 @@ LINES_PER_ROOM = {
     "interpreters": 3100,
     "func": 2590,
     "diagnose": 2410,
-    "compile": 8380,
+    "compile": 8475,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,

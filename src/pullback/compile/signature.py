@@ -80,7 +80,7 @@ class Entry:
         self.arguments = traced.arguments
         self.plain = not (traced.problem or traced.users)
         # whether the graph of the results has been used up by the function itself
-        self.spent = bool(traced.problem) and traced.effects is not None
+        self.spent = traced.effects is not None and (bool(traced.problem) or not traced.tracked)
         self.tensors = [*outside, *traced.captured]
         self.kinds = [(t, t._data.dtype, t._data.shape, t._requires_grad, gpu_of(t._data)) for t in self.tensors]
         self._layouts = self._found_layouts(inputs) if traced.layouts else None
@@ -274,6 +274,8 @@ class Entry:
         self, tensors: Sequence[Tensor], wanted: tuple[bool, ...], present: tuple[bool, ...], same: tuple[bool, ...]
     ) -> tuple[Plan, list[Any]]:
         traced = self.traced
+        if (not all(present) or any(same)) and traced.effects is not None:
+            raise NotTracedError  # it would begin with the gradients of now
         if not all(present) or any(same):
             arrays = [t._data for t in tensors[: self.reached]]
             uniform = [s for s, p in zip(same, present, strict=True) if p]

@@ -239,6 +239,7 @@ class Known(NamedTuple):
     attributes: dict[str, Any]
     grad: Tensor | None
     unlike_a_leaf: str
+    id: int
 
 
 class Trace(Level):
@@ -248,12 +249,13 @@ class Trace(Level):
     layouts: whether what it did depends on the strides of the arguments. whole: whether it does on the memory around.
     on_gpu: whether some of its values lie on a GPU. ended: whether the function has returned, and its gradients are
     recorded. refusal: the first error about what cannot be traced, also if the function catches it; None once that has
-    been done in another way. training: what it does to gradients and with optimizers. stale: the numbers of values that
+    been done in another way. training: what it does to gradients and with optimizers. sparse: whether a
+    gradient would be sparse outside of a trace. stale: the numbers of values that
     it knows nothing of, as an optimizer has taken a step.
     """
 
     shares_graph = observes = True
-    layouts = whole = ended = on_gpu = False
+    layouts = whole = ended = on_gpu = sparse = False
     refusal: TraceError | None = None
     training: Any = None
     step_began = -1  # the first number of the step of a loop that is being traced; -1: none is

@@ -280,6 +280,14 @@ class Optimizer:
                     )
         return loss
 
+    def _is_plain(self) -> bool:
+        """Whether nothing but the library's own code runs in its step."""
+        hooks = (_before_any, _after_any, self._step_pre_hooks, self._step_post_hooks)
+        code = [type(self), *(hook for kind in hooks for hook in kind.values())]
+        return all(getattr(c, "__module__", "").startswith("pullback.") for c in code) and vars(self).keys().isdisjoint(
+            ("step", "zero_grad", "_is_plain")
+        )
+
     # Hooks ------------------------------------------------------------------------------------------------------
 
     def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:

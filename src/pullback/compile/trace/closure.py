@@ -206,7 +206,7 @@ class Environment:
             self.guards.add(DECIMAL)
         elif is_logger(value):
             self.guards.add(value)
-        if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or is_private(value):
+        if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_own(value):
             return self._holds.get(id(value), False)
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
@@ -431,10 +431,8 @@ class Environment:
         def again(part: Any) -> Any:
             return self.replaced(part, by, made, frozen)
 
-        if is_iterator(value):
-            return Consumed(self.label(value))
-        if is_unseen(value):
-            return Unseen(self.label(value))
+        if is_iterator(value) or is_unseen(value):
+            return (Consumed if is_iterator(value) else Unseen)(self.label(value))
         if is_optimizer(value):
             return TracedOptimizer(value, [again(p) for p in parameters_of(value)])
         if is_a(value, types.FunctionType):
@@ -532,3 +530,8 @@ class Environment:
 
     def _named_so(self, holder: Any) -> str:
         return self.label(holder) or str(getattr(holder, "name", type(holder).__name__))
+
+
+def _is_own(value: Any) -> bool:
+    """Whether it is an object of the library's own that has nothing of the user's in it."""
+    return is_private(value) and not is_compiled(value)

@@ -13,7 +13,7 @@ from .training import raw_grad, unlike_a_leaf
 
 def known_of(t: Tensor) -> Known:
     """What is known of a tensor now."""
-    return Known(type(t), t._requires_grad, dict(vars(t)), t._grad, unlike_a_leaf(t))
+    return Known(type(t), t._requires_grad, dict(vars(t)), t._grad, unlike_a_leaf(t), id(t))
 
 
 MISSING = object()
@@ -152,6 +152,8 @@ class TracedTensor(Lifted):
     @property
     def grad(self) -> Tensor | None:
         """As in eager mode; what is set outlives the call, if it is of a leaf that the function was given."""
+        if self._known is not None and (training := self._data.level.training) is not None:
+            training.refuse_place()
         found: Tensor | None = Lifted.grad.__get__(self)
         return found
 

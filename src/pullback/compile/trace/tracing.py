@@ -32,7 +32,7 @@ from .late import LateError, Seek
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
-from .training import Effects, Training
+from .training import Effects, LaterGradError, Training, unlike_a_leaf
 from .whole_calls import of_function
 
 _by_identity: Any = object.__eq__
@@ -236,12 +236,17 @@ def _ran(
         except Exception as error:
             raise NotTracedError from error
         finally:
-            for t, _ in level.captured.values():  # backward() may have gone to them
-                t._grad = level.grads[id(t)] if isinstance(t._grad, Lifted) else t._grad
+            _put_back_gradients(level)
     alive = level.alive()
     level.training = None  # they refer to each other
     _refuse_written(level, alive)
     return level, found, alive
+
+
+def _put_back_gradients(level: Trace) -> None:
+    """Take traced gradients away from tensors from outside, to which backward() went."""
+    for t, _ in level.captured.values():
+        t._grad = level.grads[id(t)] if isinstance(t._grad, Lifted) else t._grad
 
 
 class Reading:
@@ -365,6 +370,8 @@ def _gradients(
     numbers = [level.number_of(t) for t in cotangents]
     try:
         found = grad(list(outs), [t for _, t in wanted], cotangents, allow_unused=True)
+    except LaterGradError:
+        raise
     except Exception as error:  # an error of a rule, or of the user's hook or Function: backward will raise it
         return numbers, [], f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return numbers, [(n, level.number_of(g)) for (n, _), g in zip(wanted, found, strict=True) if g is not None], ""
@@ -458,6 +465,12 @@ def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) 
         )
     if level.written_past():
         raise LateError(PAST, COPY_FIRST)
+    if any(unlike_a_leaf(t) == "has a hook" for t in given if t._edge is None):
+        raise LateError(
+            "a hook was registered on a tensor that the function was given, or found outside: it would be called after "
+            "the call as well",
+            "remove it in the function, by its handle; or register it outside.",
+        )
     for t, (before, required) in zip(given, held, strict=True):
         if t._edge is None and t._requires_grad is not required:
             raise LateError(

@@ -10,24 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...autograd.node import Node, begin, edge_of, laid_out
 from ...diagnose.places import formatted, user_place
-from ...interpreters.traced import Trace, Traced, open_trace, refused
+from ...interpreters.traced import Trace, Traced, TraceError, WrittenInStepError, open_trace, refused
 from ...table.writing import zero_gradients
 from ...tensor.gpu import gpu_of
 from ...tensor.memory import INFERENCE, LevelPayload
+from ...tensor.modes import thread
+from ...tensor.nested import leaves
 from ...tensor.tensor import Lifted, Tensor, wrap
+from ...tensor.views import overlaps
 from .holders import is_object
+from .late import LateError
 
 raw_grad: Any = Tensor._grad
 
 
 class Grad(NamedTuple):
-    """A gradient: where it is among the results (None: there is none), and whether it is written to the memory of the
-    one from before the call."""
+    """A gradient: where it is among the results (None: there is none), whether it is written to the memory of the one
+    from before the call, and whether it lies in memory as its tensor, as the engine makes one."""
 
     place: int | None
     kept: bool
+    laid_out: bool = False
 
 
 class Step(NamedTuple):
@@ -52,8 +59,8 @@ class Effects(NamedTuple):
     """What happens after a run of the program, to its inputs, by their numbers.
 
     absent: those that must have no gradient before the call; present: gradients that are further inputs. leaves: those
-    that backward went to. steps: those of optimizers, in order. grads: the gradients in the end, where they are others
-    than the last step left. held: all optimizers, with their parameters.
+    that backward went to. steps: those of optimizers, in order. grads: the gradients in the end. held: all optimizers,
+    with their parameters.
     """
 
     absent: list[int]
@@ -81,7 +88,7 @@ class Effects(NamedTuple):
             and all(_layout(tensors[p.tensor]._grad) == p.layout for p in self.present)
             and not any(unlike_a_leaf(tensors[i]) for i in self.leaves)
             and all(
-                [*map(id, parameters_of(optimizer))] == [id(tensors[i]) for i in params]
+                optimizer._is_plain() and [*map(id, parameters_of(optimizer))] == [id(tensors[i]) for i in params]
                 for optimizer, params in self.held
             )
         )
@@ -100,16 +107,17 @@ class Effects(NamedTuple):
     def _give(
         self, tensors: Sequence[Tensor], results: Sequence[Tensor], before: dict[int, Tensor], grads: Any
     ) -> None:
-        for i, (place, kept) in grads:
+        for i, (place, kept, is_laid_out) in grads:
             t = tensors[i]
             if place is None:
                 t._grad = before[i] if kept else None
             elif kept:
                 _write(before[i], results[place])
                 t._grad = before[i]
-            elif t._grad is not (g := results[place]):
-                data = laid_out(t._data, g._data, True)
-                t._grad = g if data is g._data else wrap(data)
+            else:
+                t._grad = results[place]
+                if is_laid_out:
+                    t._grad._data = laid_out(t._data, t._grad._data, True)
 
 
 def _write(t: Tensor, values: Tensor) -> None:
@@ -121,8 +129,12 @@ def _layout(g: Tensor | None) -> Any:
     """The dtype and layout of a gradient; None if there is none that can be an input."""
     if type(g) is not Tensor or g._requires_grad or g._edge is not None or g._version_of is INFERENCE:
         return None
-    data = g._data
-    return None if isinstance(data, LevelPayload) else (data.dtype, data.shape, data.strides, gpu_of(data))
+    data: Any = g._data
+    if isinstance(data, LevelPayload) or vars(g) or overlaps(data):
+        return None
+    if isinstance(data, np.ndarray) and not data.flags.writeable:
+        return None
+    return data.dtype, data.shape, data.strides, gpu_of(data)
 
 
 def is_optimizer(value: Any) -> bool:
@@ -132,7 +144,7 @@ def is_optimizer(value: Any) -> bool:
 
 def parameters_of(optimizer: Any) -> Iterator[Tensor]:
     """The parameters of an optimizer, group by group."""
-    for group in optimizer.param_groups:
+    for group in getattr(optimizer, "param_groups", ()):
         yield from group["params"]
 
 
@@ -162,9 +174,11 @@ class Training:
         self._known: set[int] = set()
         self._absent: set[int] = set()
         self._present: dict[int, tuple[Tensor, int]] = {}  # what stands for a gradient, and its first number
+        self._memory: list[Any] = []  # that of what stands for these gradients
+        self._as_leaf: set[int] = set()  # whose gradients the engine made
         self._leaves: set[int] = set()
         self._by_user = False
-        self._steps: list[tuple[Any, list[int], list[tuple[Tensor | None, Tensor | None, bool]], str]] = []
+        self._steps: list[tuple[Any, list[int], list[_Held], str]] = []
         self._held: dict[int, tuple[Any, list[int]]] = {}
 
     def read(self, t: Tensor) -> None:
@@ -176,14 +190,17 @@ class Training:
         if (held := self._level.known[id(t)].grad) is None:
             self._absent.add(i)
             return
-        if _layout(held) is None:
+        ids = [known.id for known in self._level.known.values()]
+        ids += [id(known.grad) for known in self._level.known.values()]
+        if _layout(held) is None or ids.count(id(held)) > 1:
             raise refused(
-                ".grad of a tensor is read or added to, which holds a gradient that is sparse, part of a graph, or of "
-                "inference mode",
+                ".grad of a tensor is read or added to, which holds a gradient that no program takes in: it is sparse, "
+                "part of a graph, of inference mode, read-only, or another input as well, or has attributes of yours",
                 "set it to None before: call zero_grad() at the beginning of the function, or outside of it",
             )
         known = self._level.lift(held._data)
         self._present[i] = known, self._level.held_number(known)
+        self._memory.append(known._data)
         raw_grad.__set__(t, known)
 
     @property
@@ -197,21 +214,40 @@ class Training:
         return {id(t): k - len(self._present) for k, (t, _) in enumerate(self._present.values())}
 
     def set(self, t: Tensor, g: Tensor | None) -> None:
-        """Set a gradient: for the engine, which adds up, in the memory of the one from before the call."""
+        """Set a gradient: for the engine, which adds up in the memory of the one that is there."""
+        level = self._level
         if (i := self._place.get(id(t))) is not None:
+            self.refuse_place()
             self._known.add(i)
+            self._as_leaf.discard(i)
             if g is not None:
                 self._refuse(i, t, g)
-            held = raw_grad.__get__(t)
-            if g is not None and not self._by_user and i in self._present and held is self._present[i][0]:
-                self._level.assign(held, _payload(self._level, g))
-                held._bump()
-                return
+        if g is None or self._by_user:
+            raw_grad.__set__(t, g)
+            return
+        held = raw_grad.__get__(t)
+        if isinstance(held, Lifted):
+            level.assign(held, _payload(level, g))
+            held._bump()
+            return
+        if i is not None:
+            payload = _payload(level, g)
+            g = wrap(Traced(level, payload.number, laid_out(t._data.example, payload.example, False)))
+            self._as_leaf.add(i)
         raw_grad.__set__(t, g)
 
     def set_by_user(self, t: Tensor, g: Tensor | None) -> None:
         """Set a gradient: it is another tensor from then on."""
         before = self._by_user
+        if g is not None and id(t) in self._place:
+            others = [other for other, _ in self._present.values()]
+            roots = [other._data.root for other in (*self._given, *others)]
+            back = raw_grad.__get__(t) is g or g is self._present.get(self._place[id(t)], (None, 0))[0]
+            if not back and not (isinstance(g, Lifted) and isinstance(g._data, Traced) and g._data.root not in roots):
+                raise refused(
+                    ".grad of a tensor is set to a tensor from outside, or to a part of one: a program gives new ones",
+                    "set it to a copy, t.clone(); or set it outside",
+                )
         try:
             self._by_user = True
             Lifted.grad.__set__(t, g)  # type: ignore[attr-defined]
@@ -220,6 +256,12 @@ class Training:
 
     def hold(self, optimizer: Any, params: Sequence[Tensor]) -> list[int]:
         """The numbers of an optimizer's parameters, which every call has to have."""
+        self.refuse_place()
+        if not optimizer._is_plain():
+            raise refused(
+                "an optimizer is used that has hooks, or is of a class of yours: no program knows what they do",
+                "call its step() and zero_grad() outside",
+            )
         found = [self._place[id(p)] for p in params]
         self._held[id(optimizer)] = (optimizer, found)
         return found
@@ -227,6 +269,14 @@ class Training:
     def step(self, optimizer: Any, params: Sequence[Tensor]) -> None:
         """Note a step, after which the parameters have values that are not known."""
         level, places = self._level, self.hold(optimizer, params)
+        given = {known.id for known in level.known.values()}
+        options = [value for group in optimizer.param_groups for key, value in group.items() if key != "params"]
+        kept = [value for state in optimizer.state.values() for value in state.values()]
+        if any(id(t) in given for t in leaves([options, kept]) if isinstance(t, Tensor)):
+            raise refused(
+                "an optimizer takes its step, and the function uses a tensor of its options or its state itself",
+                "use that tensor outside",
+            )
         for i, p in zip(places, params, strict=True):
             number = level.held_number(p)
             if number != self._numbers[i] and number not in level.stale:
@@ -234,32 +284,31 @@ class Training:
                     "an optimizer takes its step after one of its parameters was written to in the function",
                     "write to parameters before the call or after it",
                 )
-        grads = [p._grad for p in params]
-        held = [
-            (
-                None if g is None else wrap(_payload(level, g).clone()),
-                g,
-                i in self._present and g is self._present[i][0],
-            )
-            for i, g in zip(places, grads, strict=True)
-        ]
+        held = [self._now(i, p._grad) for i, p in zip(places, params, strict=True)]
         self._steps.append((optimizer, places, held, formatted(user_place())))
         for p in params:
             level.outdate(p)
 
     def ended(self, outs: list[Tensor]) -> Effects | None:
         """What is to be done after the program, if anything is; the gradients for it are added to the results."""
-        for t in self._given:
-            if isinstance(raw_grad.__get__(t), Lifted):
-                self.read(t)
+        if any(raw_grad.__get__(out) is not None for out in outs if id(out) not in self._place):
+            raise LateError(
+                "a result has a gradient, which a program does not give",
+                "return its .grad as well, and set that outside.",
+            )
         if not (self._known or self._steps):
             return None
+        for (known, _), data in zip(self._present.values(), self._memory, strict=True):
+            if known._data is not data or known._requires_grad or vars(known):
+                raise _reshaped()
         places: dict[int, int] = {}
 
-        def place(i: int, g: Tensor | None, of: Tensor | None, kept: bool) -> Grad:
-            """g: the gradient `of`, with its values at that time."""
+        def place(i: int, held: _Held) -> Grad:
+            g, of, kept, laid = held
             if g is None or (kept and self._level.held_number(g) == self._present[i][1]):  # as it was before the call
                 return Grad(None, kept)
+            if of is None or of._requires_grad or vars(of) or of._data.shape != self._given[i]._data.shape:
+                raise _reshaped()
             number = self._level.number_of(g)
             if number not in places:
                 same = [] if kept else [at for at, out in enumerate(outs) if out is of]
@@ -268,30 +317,42 @@ class Training:
                 else:  # apart from what stands for a gradient from before: as a result, that is this one itself
                     places[number] = len(outs)
                     outs.append(wrap(_payload(self._level, g).clone()))
-            return Grad(places[number], kept)
+            return Grad(places[number], kept, laid)
 
         steps = [
-            Step(optimizer, params, [place(i, *g) for i, g in zip(params, grads, strict=True)], line)
+            Step(optimizer, params, [*map(place, params, grads)], line)
             for optimizer, params, grads, line in self._steps
         ]
-        left: dict[int, Grad] = {}  # what the last step found stays as it left it, if nothing came after
-        for step in steps:
-            left.update(zip(step.params, step.grads, strict=True))
         finals: list[tuple[int, Grad]] = []
         present: dict[int, Present] = {}
         for i in sorted(self._known):
             g, before = raw_grad.__get__(self._given[i]), self._present.get(i, (None, 0))[0]
             if before is not None:
-                now = place(i, before, before, True)
                 layout = _layout(self._level.known[id(self._given[i])].grad)
-                present[i] = Present(i, layout, None if left.get(i) == now else now.place)
-            if (now := place(i, g, g, False) if before is None or g is not before else Grad(None, True)) != left.get(i):
-                finals.append((i, now))
+                present[i] = Present(i, layout, place(i, (before, before, True, False)).place)
+            finals.append((i, Grad(None, True) if before is not None and g is before else place(i, self._now(i, g))))
         leaves = sorted(self._leaves)
         return Effects(
             *(sorted(self._absent), [present[i] for i in self._present], leaves, steps, finals),
             [*self._held.values()],
         )
+
+    def _now(self, i: int, g: Tensor | None) -> _Held:
+        """The gradient of an input, with its values now."""
+        kept = i in self._present and g is self._present[i][0]
+        values = None if g is None else wrap(_payload(self._level, g).clone())
+        return values, g, kept, i in self._as_leaf and not kept
+
+    def refuse_place(self) -> None:
+        """Raise in a loop of the program, which is then written out, and in what runs in a later backward."""
+        if self._level.step_began >= 0:
+            raise WrittenInStepError
+        if self._level.ended:
+            raise refused(
+                ".grad of a tensor is used by a hook, or by the backward of a Function, in a backward after the call",
+                "pass what they use as an argument",
+                LaterGradError,
+            )
 
     def _refuse(self, i: int, t: Tensor, g: Tensor) -> None:
         """Raise if a gradient cannot become that of an input: it is part of a graph, or more than that would happen."""
@@ -303,6 +364,15 @@ class Training:
             )
         if self._by_user:
             return
+        if self._level.sparse:
+            raise refused(
+                "backward() gives a sparse gradient (embedding(..., sparse=True)), which no program has",
+                "leave sparse=True out, or call backward() outside",
+            )
+        if thread.modes.watcher is not None:
+            raise refused(
+                "backward() is called in anomaly mode, which looks at values", "switch it on outside of the function"
+            )
         if why := self._level.known[id(t)].unlike_a_leaf:
             raise refused(
                 f"backward() goes to a tensor (shape {list(t.shape)}) that {why}: a program sets the .grad of leaves, "
@@ -312,49 +382,58 @@ class Training:
         self._leaves.add(i)
 
 
+_Held = tuple[Tensor | None, Tensor | None, bool, bool]
+"""A gradient of an input at some time: its values, itself, and as in `Grad`: `kept` and `laid_out`."""
+
+
+def _reshaped() -> LateError:
+    return LateError(
+        "a gradient was given another shape, other memory, attributes, or a place in a graph: a program gives values "
+        "alone",
+        "set .grad to a new tensor, w.grad = w.grad.reshape(...), or do it outside.",
+    )
+
+
 def _payload(level: Trace, t: Tensor) -> Any:
     return t._data if isinstance(t._data, Traced) else level.constant(t)
+
+
+class LaterGradError(TraceError):
+    """Code of the user's that runs in a backward after the call uses `.grad`."""
 
 
 class TracedOptimizer:
     """Stands for an optimizer while a function is traced: it takes steps, and clears gradients."""
 
-    __slots__ = ("_optimizer", "_params")
+    __slots__ = ("__optimizer", "__params")  # other names than those of a class of the user's
 
     def __init__(self, optimizer: Any, params: list[Tensor]) -> None:
-        self._optimizer, self._params = optimizer, params
+        self.__optimizer, self.__params = optimizer, params
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
         """The class of the optimizer."""
-        return type(self._optimizer)
+        return type(self.__optimizer)
+
+    def __bool__(self) -> bool:
+        if hasattr(type(self.__optimizer), "__len__") or hasattr(type(self.__optimizer), "__bool__"):
+            return self.__getattr__("the truth")
+        return True
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of the parameters."""
-        training = self._training()
-        owner = next(kind for kind in type(self._optimizer).__mro__ if "zero_grad" in vars(kind))
-        if "_steps_after_programs" not in vars(owner) or "zero_grad" in vars(self._optimizer):
-            raise refused(
-                "zero_grad() of an optimizer is called, which its own class defines",
-                "set gradients to None by the zero_grad() of the model; or call it outside",
-            )
-        training.hold(self._optimizer, self._params)
-        zero_gradients(self._params, set_to_none)
+        _training().hold(self.__optimizer, self.__params)
+        zero_gradients(self.__params, set_to_none)
 
     def step(self, closure: Any = None) -> None:
         """Note that a step is to be taken."""
-        training = self._training()
-        if closure is not None or not type(self._optimizer)._steps_after_programs:
+        training = _training()
+        if closure is not None or not type(self.__optimizer)._steps_after_programs:
             raise refused(
                 "a step of an optimizer calls a closure, which computes the loss again",
                 "compile the closure's computation of the loss, and call step(closure) outside",
             )
-        training.step(self._optimizer, self._params)
-
-    def _training(self) -> Training:
-        level = open_trace()
-        assert level is not None
-        return level.training
+        training.step(self.__optimizer, self.__params)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -366,6 +445,13 @@ class TracedOptimizer:
         )
 
 
+def _training() -> Training:
+    level = open_trace()
+    assert level is not None
+    found: Training = level.training
+    return found
+
+
 class SpentNode(Node):
     """The node of the results of a function that has used up their graph, by backward() or a step."""
 
@@ -373,6 +459,9 @@ class SpentNode(Node):
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         begin(self, [edge_of(t) if t._requires_grad else None for t in tensors])
+
+    def _pack(self, pack: Any, unpack: Any) -> None:
+        """Do nothing: it saves nothing."""
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         raise RuntimeError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
+from ...interpreters.traced import open_trace
 from ...kernels.counterparts import combine_at
 from ...kernels.positions import within
 from ...kernels.sliding import Array
@@ -150,6 +151,8 @@ def _looked_up(
         raise refuse(name, "no max_norm inside a transform: it changes the weight in place", max_norm)
     if sparse and by_frequency:
         raise refuse(name, "scale_grad_by_freq or sparse", "both")
+    if sparse and (level := open_trace()) is not None:
+        level.sparse = True  # its gradient is a dense one there
     # without a transform the index is a plain array, which a sparse gradient can read
     source: Any = input._data if isinstance(input._data, np.ndarray) else input
     column = source.reshape(math.prod(input._data.shape), 1)
