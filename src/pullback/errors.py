@@ -121,7 +121,7 @@ def refuse_list(name: str, other: Any) -> None:
             do = "take its first part, the values; or call numpy.max(t, axis=0), and so on, for NumPy's function"
         else:
             do = "write numpy.array([1, 2]) for a list [1, 2], numpy.stack([a, b]) for a list of Tensors"
-        raise final(TypeError(message(text, do=do)))
+        raise TypeError(message(text, do=do))
 
 
 def holding(t: Any) -> str:

@@ -248,7 +248,11 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters: set `p.grad` to `None`, or fill it with zeros in place."""
         _refuse_trace(self, "zero_grad")
-        zero_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
+        try:
+            zero_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
+        except Exception as error:
+            errors.rename("zero_grad", error, (set_to_none,), keep=True)
+            raise
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters; a subclass says how."""
@@ -578,5 +582,5 @@ errors.doors(
     Optimizer,
     "add_param_group register_step_pre_hook register_step_post_hook register_state_dict_pre_hook "
     "register_state_dict_post_hook register_load_state_dict_pre_hook register_load_state_dict_post_hook state_dict "
-    "load_state_dict zero_grad",
+    "load_state_dict",
 )
