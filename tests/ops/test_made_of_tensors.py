@@ -108,3 +108,13 @@ def test_positions_that_are_deleted(positions: Any) -> None:
     (found * found).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [2 * v if v in expected else 0.0 for v in x.tolist()]
+
+
+@pytest.mark.parametrize("join", [np.stack, np.vstack, np.concatenate, np.column_stack])
+def test_a_list_with_tensors_beside_a_tensor_is_joined(join: Any) -> None:
+    x = pullback.tensor([1.0, 2.0], dtype=pullback.float64, requires_grad=True)
+    found: Any = join([x, [x[1], 3.0]])
+    assert np.array_equal(found.detach().numpy(), join([[1.0, 2.0], [2.0, 3.0]]))
+    (found * found).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 8.0]

@@ -32,7 +32,7 @@ from .late import LateError, Seek
 from .lower import Lowered
 from .program import Value
 from .stand_in import TracedTensor
-from .training import Effects, LaterGradError, Training, unlike_a_leaf
+from .training import Effects, LaterGradError, Training, has_hook
 from .whole_calls import of_function
 
 _by_identity: Any = object.__eq__
@@ -465,7 +465,7 @@ def _refuse_changes(level: Trace, given: Sequence[Tensor], held: Sequence[Any]) 
         )
     if level.written_past():
         raise LateError(PAST, COPY_FIRST)
-    if any(unlike_a_leaf(t) == "has a hook" for t in given if t._edge is None):
+    if any(map(has_hook, given)):
         raise LateError(
             "a hook was registered on a tensor that the function was given, or found outside: it would be called after "
             "the call as well",

@@ -7,6 +7,8 @@ that the step finds. From then on the values of its parameters are unknown to th
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -148,16 +150,29 @@ def parameters_of(optimizer: Any) -> Iterator[Tensor]:
         yield from group["params"]
 
 
+def has_hook(t: Tensor) -> bool:
+    """Whether a leaf has a hook."""
+    node = None if t._leaf is None else t._leaf[0]
+    return node is not None and bool(node.hooks or node.post_hooks or node._hooks is not None)
+
+
 def unlike_a_leaf(t: Tensor) -> str:
     """Why a gradient of the program would not become its `.grad`, and nothing else happen; "" if it would."""
     if t._edge is not None:
         return "was computed from others before the call"
     if t._leaf is None:
         return ""
-    node = t._leaf[0]
-    if node.hooks or node.post_hooks or node._hooks is not None:
+    if has_hook(t):
         return "has a hook"
     return "" if t._leaf[3] == t._data.dtype else "has a grad_dtype"
+
+
+class _Before(NamedTuple):
+    """What stands for a gradient from before the call, with its first number and its memory."""
+
+    tensor: Tensor
+    number: int
+    memory: Any
 
 
 class Training:
@@ -173,8 +188,9 @@ class Training:
         self._place = {id(t): i for i, t in enumerate(given)}
         self._known: set[int] = set()
         self._absent: set[int] = set()
-        self._present: dict[int, tuple[Tensor, int]] = {}  # what stands for a gradient, and its first number
-        self._memory: list[Any] = []  # that of what stands for these gradients
+        self._present: dict[int, _Before] = {}
+        ids = [(known.id, id(known.grad)) for known in level.known.values()]
+        self._times = Counter(itertools.chain.from_iterable(ids))  # how often an object is an input, or its gradient
         self._as_leaf: set[int] = set()  # whose gradients the engine made
         self._leaves: set[int] = set()
         self._by_user = False
@@ -190,28 +206,25 @@ class Training:
         if (held := self._level.known[id(t)].grad) is None:
             self._absent.add(i)
             return
-        ids = [known.id for known in self._level.known.values()]
-        ids += [id(known.grad) for known in self._level.known.values()]
-        if _layout(held) is None or ids.count(id(held)) > 1:
+        if _layout(held) is None or self._times[id(held)] > 1:
             raise refused(
                 ".grad of a tensor is read or added to, which holds a gradient that no program takes in: it is sparse, "
                 "part of a graph, of inference mode, read-only, or another input as well, or has attributes of yours",
                 "set it to None before: call zero_grad() at the beginning of the function, or outside of it",
             )
         known = self._level.lift(held._data)
-        self._present[i] = known, self._level.held_number(known)
-        self._memory.append(known._data)
+        self._present[i] = _Before(known, self._level.held_number(known), known._data)
         raw_grad.__set__(t, known)
 
     @property
     def numbers(self) -> list[int]:
         """The numbers of the gradients that are further inputs."""
-        return [number for _, number in self._present.values()]
+        return [before.number for before in self._present.values()]
 
     @property
     def from_the_end(self) -> dict[int, int]:
         """Where these are among all inputs, counted from the end, by the ids of what stands for them."""
-        return {id(t): k - len(self._present) for k, (t, _) in enumerate(self._present.values())}
+        return {id(before.tensor): k - len(self._present) for k, before in enumerate(self._present.values())}
 
     def set(self, t: Tensor, g: Tensor | None) -> None:
         """Set a gradient: for the engine, which adds up in the memory of the one that is there."""
@@ -240,9 +253,9 @@ class Training:
         """Set a gradient: it is another tensor from then on."""
         before = self._by_user
         if g is not None and id(t) in self._place:
-            others = [other for other, _ in self._present.values()]
+            others = [other.tensor for other in self._present.values()]
             roots = [other._data.root for other in (*self._given, *others)]
-            back = raw_grad.__get__(t) is g or g is self._present.get(self._place[id(t)], (None, 0))[0]
+            back = raw_grad.__get__(t) is g or g is self._before(self._place[id(t)])
             if not back and not (isinstance(g, Lifted) and isinstance(g._data, Traced) and g._data.root not in roots):
                 raise refused(
                     ".grad of a tensor is set to a tensor from outside, or to a part of one: a program gives new ones",
@@ -291,21 +304,24 @@ class Training:
 
     def ended(self, outs: list[Tensor]) -> Effects | None:
         """What is to be done after the program, if anything is; the gradients for it are added to the results."""
-        if any(raw_grad.__get__(out) is not None for out in outs if id(out) not in self._place):
+        made = [out for out in outs if isinstance(out, Lifted) and id(out) not in self._place]
+        if any(raw_grad.__get__(out) is not None for out in made):
             raise LateError(
                 "a result has a gradient, which a program does not give",
                 "return its .grad as well, and set that outside.",
             )
         if not (self._known or self._steps):
             return None
-        for (known, _), data in zip(self._present.values(), self._memory, strict=True):
-            if known._data is not data or known._requires_grad or vars(known):
+        for known, _, memory in self._present.values():
+            if known._data is not memory or known._requires_grad or vars(known):
                 raise _reshaped()
         places: dict[int, int] = {}
 
         def place(i: int, held: _Held) -> Grad:
             g, of, kept, laid = held
-            if g is None or (kept and self._level.held_number(g) == self._present[i][1]):  # as it was before the call
+            if g is None or (
+                kept and self._level.held_number(g) == self._present[i].number
+            ):  # as it was before the call
                 return Grad(None, kept)
             if of is None or of._requires_grad or vars(of) or of._data.shape != self._given[i]._data.shape:
                 raise _reshaped()
@@ -326,7 +342,7 @@ class Training:
         finals: list[tuple[int, Grad]] = []
         present: dict[int, Present] = {}
         for i in sorted(self._known):
-            g, before = raw_grad.__get__(self._given[i]), self._present.get(i, (None, 0))[0]
+            g, before = raw_grad.__get__(self._given[i]), self._before(i)
             if before is not None:
                 layout = _layout(self._level.known[id(self._given[i])].grad)
                 present[i] = Present(i, layout, place(i, (before, before, True, False)).place)
@@ -339,9 +355,13 @@ class Training:
 
     def _now(self, i: int, g: Tensor | None) -> _Held:
         """The gradient of an input, with its values now."""
-        kept = i in self._present and g is self._present[i][0]
+        kept = g is not None and g is self._before(i)
         values = None if g is None else wrap(_payload(self._level, g).clone())
         return values, g, kept, i in self._as_leaf and not kept
+
+    def _before(self, i: int) -> Tensor | None:
+        """What stands for the gradient that an input had before the call, if that is a further input."""
+        return self._present[i].tensor if i in self._present else None
 
     def refuse_place(self) -> None:
         """Raise in a loop of the program, which is then written out, and in what runs in a later backward."""
