@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import importlib
 
-from .autograd.api import Batches
+from .autograd.api import Batches, FirstPasses
 from .autograd.saved import Details
-from .diagnose import misuse
+from .diagnose import misuse, nans
 from .errors import Elsewhere
 from .func.vectorize import vmap
 from .ops.index.assignment import copy_over, put_into_base
@@ -27,6 +27,7 @@ from .tensor.overrides import ACTIVE
 from .tensor.tensor import Tensor
 
 Batches.vmap = staticmethod(vmap)
+FirstPasses.look = staticmethod(nans.look_at_gradients)
 Details.of_freed, Details.of_written, Details.of_replaced = misuse.of_freed, misuse.of_written, misuse.of_replaced
 Conversion.to, Conversion.copied = staticmethod(to), to_copy.op
 Elsewhere.error = staticmethod(of_device)

@@ -118,7 +118,7 @@ def refuse_list(name: str, other: Any) -> None:
         if name in ("gt", "ge", "lt", "le"):
             text = f"{symbol!r} not supported between instances of {both}"
         if hasattr(other, "values") and hasattr(other, "indices"):  # what max(axis=0) gives
-            do = "take its first part, the values; or call numpy.max(t, axis=0), and so on, for NumPy's function"
+            do = "take its .values; or call numpy.max(t, axis=0), and so on, for NumPy's function"
         else:
             do = "write numpy.array([1, 2]) for a list [1, 2], numpy.stack([a, b]) for a list of Tensors"
         raise TypeError(message(text, do=do))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, set_detect_anomaly
+from pullback.autograd.api import FirstPasses
 from pullback.diagnose.listeners import TENSORS
 from pullback.diagnose.nans import all_finite
 from tests.side_by_side import leaf, outcome
@@ -381,3 +384,108 @@ def test_a_thread_that_ends_in_anomaly_mode_listens_no_more() -> None:
     with detect_anomaly():
         pass
     assert TENSORS._users.discard("nobody")
+
+
+# The first passes of a process -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def first_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a process that has made no pass."""
+    monkeypatch.setattr(FirstPasses, "left", 100)
+
+
+def _of_missing_data(p: Any) -> Any:
+    return np.nansum(np.array([1.0, np.nan, 3.0]) * np.log(p) - p)
+
+
+def _at_a_flat_place(p: Any) -> Any:
+    return np.sqrt((p - p) ** 2).sum()
+
+
+def _of_a_branch_not_taken(p: Any) -> Any:
+    return np.where(p > 5, np.sqrt(p - 5), 0.0).sum()
+
+
+SILENT = [_of_missing_data, _at_a_flat_place, _of_a_branch_not_taken]
+
+
+def _gradient(f: Any, way: str) -> Any:
+    p = pullback.tensor([2.0, 3.0, 4.0], dtype=pullback.float64, requires_grad=True)
+    if way == "backward()":
+        f(p).backward()
+        return p.grad
+    if way == "create_graph":
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Using backward")
+            f(p).backward(create_graph=True)
+        return p.grad
+    return pullback.autograd.grad(f(p), p)[0] if way == "autograd.grad" else pullback.func.grad(f)(p)
+
+
+WAYS = ["backward()", "create_graph", "autograd.grad", "func.grad"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("f", SILENT)
+def test_a_nan_gradient_of_a_finite_value_is_told_of_once(f: Any, way: str, first_passes: None) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warnings.simplefilter("ignore", RuntimeWarning)  # NumPy's own, in frames of the library
+        for _ in range(2):
+            assert np.isnan(_gradient(f, way).detach().numpy()).any()
+    (one,) = caught
+    assert one.filename == __file__
+    assert re.search(r"A gradient is nan in \d of 3 elements(.|\n)*detect_anomaly", str(one.message))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_nan_gradient_is_expected_of_what_is_not_finite(way: str, first_passes: None) -> None:
+    for f in (lambda p: (p - p).log().sum(), lambda p: (p * float("nan")).sum(), lambda p: (p * 2).sum()):
+        _gradient(f, way)  # a warning would be an error
+    p = pullback.ones(2, requires_grad=True)
+    (p * 2).backward(pullback.tensor([1.0, float("nan")]))
+    assert FirstPasses.left == 96
+
+
+def test_the_hundredth_pass_is_the_last_that_is_looked_at(first_passes: None) -> None:
+    for _ in range(100):
+        _gradient(lambda p: (p * 2).sum(), "backward()")
+    assert FirstPasses.left == 0
+    _gradient(_of_missing_data, "backward()")
+    assert FirstPasses.left == 0
+
+
+@pytest.mark.parametrize("f", SILENT)
+def test_anomaly_mode_names_the_line_of_each(f: Any) -> None:
+    text = _refused(lambda: _gradient(f, "backward()"))
+    assert f"in {f.__name__}: return" in text
+    assert ("~numpy.isnan(data)" in text) == (f is _of_missing_data)
+
+
+def test_the_infinity_of_a_pass_behind_a_nan_is_told_with_its_own_line() -> None:
+    x = pullback.zeros(3, dtype=pullback.float64, requires_grad=True)
+
+    def loss() -> Any:
+        squares = x * x
+        lengths = np.sqrt(squares + 2 * squares)  # here
+        return lengths.sum()
+
+    text = _refused(lambda: loss().backward())
+    assert "Function 'MulBackward0' returned nan" in text
+    assert "The infinity was made in this pass by 'SqrtBackward0', of a finite gradient" in text
+    assert "lengths = np.sqrt(squares + 2 * squares)  # here" in text
+    assert "write sqrt(x + 1e-12)" in text
+    held = weakref.ref(pullback.ones(1, requires_grad=True).sqrt().grad_fn)
+    assert held() is None
+
+
+def test_no_other_infinity_is_blamed_for_a_nan() -> None:
+    x = pullback.zeros(2, requires_grad=True)
+    y = pullback.tensor([0.0, 1.0], requires_grad=True)
+
+    def loss() -> Any:
+        return np.sqrt(y).sum() + np.arctan2(x, 2 * x).sum() * float("inf") * 0
+
+    text = _refused(lambda: loss().backward())
+    assert "'SqrtBackward0'" not in text

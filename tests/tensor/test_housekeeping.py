@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import pytest
 
@@ -38,6 +39,19 @@ def test_copies_of_nodes_are_refused() -> None:
     for way in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TypeError):
             way(node)
+
+
+def test_a_shallow_copy_that_cuts_the_graph_is_told_of_with_its_line() -> None:
+    x = leaf(pullback, [1.0, 2.0])
+    y = x * 2
+    for held in (y, y[0], [y][0]):
+        with pytest.warns(UserWarning, match=r"(?s)gives a leaf on the same memory.*numpy\.copy") as caught:
+            copied = copy.copy(held)
+        assert [w.filename for w in caught] == [__file__]
+        assert (copied.is_leaf, copied.requires_grad, copied.data_ptr()) == (True, True, held.data_ptr())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        copy.copy(x), copy.copy(y.detach()), pickle.dumps(y), copy.copy([y])
 
 
 def test_a_copy_has_versions_of_its_own() -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,8 @@ def backward(
         for t in wanted:
             if isinstance(t, Tensor):
                 t.retain_grad()
-    execute(roots, keep=keep, taped=taped, towards=targets, recorded=create_graph)
+    look = functools.partial(FirstPasses.look, [*outputs, *grads]) if FirstPasses.left else None
+    execute(roots, keep=keep, taped=taped, towards=targets, recorded=create_graph, look=look)
 
 
 def grad(
@@ -202,9 +204,10 @@ def _gradients(
     roots = make_roots(outputs, vectors, taped)
     how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
     arrived = execute(roots, towards=targets, captures=captures, **how)
-    if not captures:  # all are leaves
-        return [arrived.get(edge[0]) for edge in edges]
-    return [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
+    found = [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
+    if FirstPasses.left:
+        FirstPasses.look([*outputs, *vectors], found)
+    return found
 
 
 def _result(g: Any, t: Tensor, materialize: bool, recorded: bool) -> Tensor | None:
@@ -249,6 +252,16 @@ def _batched(outs: Any, wanted: Any, vectors: Any, keep: bool, taped: bool, unus
 
     columns = iter(Batches.vmap(of_each)(*[v for v in vectors if v is not None]))
     return tuple(next(columns) if one else None for one in reached)
+
+
+class FirstPasses:
+    """Looks for NaN in the gradients of a process's first passes, where a look costs little; `assembly.py` sets it.
+
+    left: how many are still looked at. look: called with the Tensors that a pass begins with and its gradients.
+    """
+
+    left: int = 100
+    look: Callable[[Iterable[Any], Iterable[Any]], None]
 
 
 class Batches:

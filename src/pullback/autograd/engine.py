@@ -12,7 +12,7 @@ cast back.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush, heapreplace
 from math import inf
 from operator import attrgetter
@@ -55,6 +55,7 @@ def execute(
     captures: Captures | None = None,
     accumulate: bool = True,
     recorded: bool = False,
+    look: Callable[[Iterable[Any]], None] | None = None,
 ) -> dict[Any, Any]:
     """Run the backward pass that starts with the gradients `roots`.
 
@@ -85,6 +86,8 @@ def execute(
             modes.needed, modes.running_pass = needed, running
             arrived = running.run([g for _, g in roots])
             if accumulate:
+                if look is not None:
+                    look(arrived.values())
                 if arrived and type(next(iter(arrived.values()))) is not np.ndarray:
                     _all_or_none(arrived, taped)
                 for leaf in list(arrived):
@@ -366,10 +369,11 @@ def needed_nodes(roots: Sequence[Edge], targets: set[Node]) -> set[Node]:
     """The nodes on some path from `roots` to `targets`; nodes older than every target are not searched."""
     oldest = -inf
     for node in targets:
-        if not node._edges:  # a leaf, which may be older than any node
-            oldest = inf
-            break
-        oldest = max(oldest, node._order)
+        if not node._edges:  # a leaf, which may be older than any node, unless a transform made it
+            transform = getattr(node, "transform", None)
+            oldest = max(oldest, inf if transform is None else transform.since)
+        else:
+            oldest = max(oldest, node._order)
     found: set[Node] = set()
     seen = {edge[0] for edge in roots}
     stack = [*seen]

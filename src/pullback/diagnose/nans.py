@@ -12,15 +12,17 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import warnings
 import weakref
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import errors
+from ..autograd.api import FirstPasses
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.node import FREED, reachable
@@ -51,6 +53,7 @@ class Bad:
     before: Bad | None
     given: bool
     value: str
+    missing: bool = False
 
     def __str__(self) -> str:
         name = f"{self.name}()" if self.name.isidentifier() else self.name
@@ -132,7 +135,8 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
             return held
         before = before or held
     each = is_elementwise(sys._getframe(2))
-    values = ", ".join(_operand(o, index, data.shape, each) for o in operands)
+    given = [o for o in call.given if _is_floating(_payload(o)) and o is not data]
+    values = ", ".join(_operand(o, index, data.shape, each) for o in given)
     if kind == "inf" and data.dtype.kind == "f":
         bad = data == data[index]  # an infinity of the other sign has another cause
     return Bad(
@@ -146,6 +150,7 @@ def _first(t: Tensor, data: np.ndarray[Any, Any]) -> Bad:
         before,
         not call.operands,
         _printed(data[index], kind),
+        kind == "nan" and any(isinstance(o, np.ndarray) and np.isnan(o).any() for o in given),
     )
 
 
@@ -154,12 +159,13 @@ def _printed(value: Any, kind: str) -> str:
     return kind if kind == "nan" or value.dtype.kind == "c" else str(value)
 
 
-def _operand(o: Tensor, index: tuple[int, ...], shape: Any, each: bool) -> str:
+def _operand(o: Any, index: tuple[int, ...], shape: Any, each: bool) -> str:
     """The element of an operand that an element of the result was computed from; if all elements count, their range."""
     value = element(o, index, shape) if each else None
     if value is not None:
         return repr(value)
-    data = np.abs(o._data) if o._data.dtype.kind == "c" else o._data
+    data = _payload(o)
+    data = np.abs(data) if data.dtype.kind == "c" else data
     span = f" in [{data.min()}, {data.max()}]" if data.size else ""
     return errors.describe(o) + span
 
@@ -201,12 +207,14 @@ def check_forward(node: Any, g: Any) -> None:
         if bad.kind == "nan" and isinstance(data, np.ndarray) and data.ravel()[places].any():
             raise RuntimeError(
                 f"The forward pass made nan, and the result depends on it, by {node.name()}: {bad}\n"
-                f"  What to do: {_advice(bad.name)}."
+                f"  What to do: {_MISSING if bad.missing else _advice(bad.name)}."
             )
 
 
 _DOMAINS = {
-    "sqrt": "sqrt needs an input >= 0, and one > 0 for its derivative",
+    "sqrt": "sqrt needs an input >= 0, and one > 0 for its derivative: write sqrt(x + 1e-12), say",
+    "hypot": "hypot has no derivative at (0, 0): write sqrt(x**2 + y**2 + 1e-12), say",
+    "atan2": "atan2 has no derivative at (0, 0): leave that element out, or add a small number",
     "rsqrt": "rsqrt needs an input > 0",
     "log": "log needs an input > 0",
     "log2": "log2 needs an input > 0",
@@ -221,8 +229,40 @@ _DOMAINS = {
 }
 
 
+_MISSING = (
+    "leave out what is missing before anything is computed of it: x[ok] and data[ok], with ok = ~numpy.isnan(data); or "
+    "fill it, data = numpy.where(ok, data, 0.0). A mask or nansum() that comes later leaves nan in the gradient"
+)
+
+
 def _advice(name: str) -> str:
     return _DOMAINS.get(name, "keep the operands finite, and in the domain of the operation, e.g. with clamp()")
+
+
+def look_at_gradients(begun: Iterable[Any], gradients: Iterable[Any]) -> None:
+    """Warn, once in a process, of NaN among the gradients of one of its first passes, if all that it began with is
+    finite; PyTorch says nothing. Within `detect_anomaly` it is an error already."""
+    FirstPasses.left -= 1
+    for g in gradients:
+        data = g._data if isinstance(g, Tensor) else g
+        if type(data) is not np.ndarray or data.dtype.kind not in "fc" or all_finite(data):
+            continue
+        count = int(np.isnan(data).sum())
+        if count and all(_is_finite_array(t) for t in begun if t is not None):
+            FirstPasses.left = 0
+            warnings.warn(
+                f"A gradient is nan in {count} of {data.size} elements, though what was differentiated is finite.\n"
+                "  What to do: run it within `with pullback.autograd.detect_anomaly():`, forward and backward, which "
+                "names the line: nan among the data that is masked too late, sqrt(0), or a branch that numpy.where "
+                "does not take, say. (The first hundred passes are looked at, and this is said once.)",
+                stacklevel=errors.callers_level(),
+            )
+            return
+
+
+def _is_finite_array(t: Any) -> bool:
+    data = getattr(t, "_data", None)
+    return type(data) is np.ndarray and data.dtype.kind in "fc" and all_finite(data)
 
 
 def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any], inf: bool) -> None:
@@ -235,8 +275,12 @@ def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any
         if data.dtype.kind != "V" and all_finite(data):
             continue
         bad, kind = np.isnan(data), "nan"
-        if inf and not bad.any():
+        if not bad.any():
             bad, kind = np.isinf(data), "inf"
+            if not inf:
+                if bad.any():
+                    _note_infinity(node, i, bad, g, saved)
+                continue
         if bad.any():
             index = tuple(int(k) for k in np.argwhere(bad)[0])
             raise RuntimeError(
@@ -245,8 +289,44 @@ def check_gradients(node: Any, grads: Sequence[Any], g: Any, saved: Sequence[Any
             )
 
 
-def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved: Sequence[Any]) -> str:
-    """All that is known about the bad element of gradient `i`: lines, each with a newline in front."""
+class _Infinities(threading.local):
+    """The infinite gradients that were made of finite ones in a pass: the node, what is known of it, and what to do."""
+
+    def __init__(self) -> None:
+        self.of: Any = None
+        self.found: list[tuple[weakref.ref[Any], str, str]] = []
+
+
+_infinities = _Infinities()
+_FEW = 16
+
+
+def _note_infinity(node: Any, i: int, bad: Any, g: Any, saved: Sequence[Any]) -> None:
+    """Note that a node made an infinite gradient, of which a later node may make nan."""
+    running = thread.modes.running_pass
+    if _infinities.of is None or _infinities.of() is not running:
+        _infinities.of, _infinities.found = weakref.ref(running), []
+    came = [_payload(part) for part in (g if node._outputs > 1 else (g,))]
+    if len(_infinities.found) < _FEW and all(not _is_floating(a) or all_finite(a) for a in came):
+        index = tuple(int(k) for k in np.argwhere(bad)[0])
+        text, arrived = _there(node, i, index, bad.shape, g, saved)
+        _infinities.found.append((weakref.ref(node), text, _cure(node, arrived)))
+
+
+def _infinity_behind(node: Any) -> tuple[str, str, str] | None:
+    """The name of the node that made the infinite gradient that came to `node` in this pass, and what was noted."""
+    if _infinities.of is not None and _infinities.of() is thread.modes.running_pass:
+        for ref, text, cure in reversed(_infinities.found):
+            other = ref()
+            if other is not None and any(n is node for n in reachable([other])):
+                return other.name(), text, cure
+    return None
+
+
+def _there(
+    node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved: Sequence[Any]
+) -> tuple[str, float | complex | None]:
+    """The line of a node and the values at an element of its gradient `i`, and the gradient that came in there."""
     text = ""
     if (place := place_of_node(node)) is not None:
         text += f"\n  The forward call: {at(place)}"
@@ -259,11 +339,23 @@ def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved:
         values.append(f"the gradient that came in = {came!r}")
     if values:
         text += f"\n  There: {', '.join(values)}."
+    return text, came
+
+
+def _story(node: Any, i: int, index: tuple[int, ...], shape: Any, g: Any, saved: Sequence[Any]) -> str:
+    """All that is known about the bad element of gradient `i`: lines, each with a newline in front."""
+    text, came = _there(node, i, index, shape, g, saved)
     first = _first_of_forward(node)
     if first is not None:
         text += f"\n  The first {first.kind} was made in the forward pass: {first}"
-    if came == 0:
+    if first is not None and first.missing:
+        text += f"\n  What to do: {_MISSING}."
+    elif came == 0:
         text += _unused(node)
+    elif came is not None and np.isinf(came) and (behind := _infinity_behind(node)) is not None:
+        name, there, cure = behind
+        text += f"\n  The infinity was made in this pass by '{name}', of a finite gradient.{there}"
+        text += f"\n  What to do: {cure}."
     elif first is None:
         text += f"\n  What to do: {_cure(node, came)}."
     return text

@@ -160,9 +160,9 @@ def arguments(frame: Any) -> list[Any]:
     return found
 
 
-def tensors_in(values: Sequence[Any], but: Tensor | None = None) -> list[Tensor]:
-    """The tensors among some values, all but one."""
-    return [v for v in values if isinstance(v, Tensor) and v is not but]
+def tensors_in(values: Sequence[Any]) -> list[Tensor]:
+    """The tensors among some values."""
+    return [v for v in values if isinstance(v, Tensor)]
 
 
 def title_of(frame: Any) -> str:
@@ -205,20 +205,23 @@ def _methods() -> dict[Any, str]:
 class Call:
     """The way from the user's code to a line of this package: its place, the function called, the tensors passed.
 
-    frame: a frame of the package. made: a tensor that is not an operand. codes: the code objects of the package's
-    frames, innermost first. outer: the frame of the function that the user called; above: that of the user's code.
+    frame: a frame of the package. made: a tensor that is not an operand. given: all that was passed with the tensors.
+    codes: the code objects of the package's frames, innermost first. outer: the frame of the function that the user
+    called; above: that of the user's code.
     """
 
-    __slots__ = ("above", "codes", "operands", "outer", "place")
+    __slots__ = ("above", "codes", "given", "operands", "outer", "place")
 
     def __init__(self, frame: Any, made: Tensor | None = None) -> None:
         self.operands: list[Tensor] = []
+        self.given: list[Any] = []
         self.codes: list[Any] = []
         self.outer: Any = None
         while frame is not None and is_ours(frame):
             self.codes.append(frame.f_code)
             if not self.operands:
-                self.operands = tensors_in(arguments(frame), made)
+                self.given = [v for v in arguments(frame) if v is not made]
+                self.operands = tensors_in(self.given)
             self.outer, frame = frame, frame.f_back
         self.above = frame
         self.place: Place | None = None if frame is None else place_of(frame)

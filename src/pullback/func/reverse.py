@@ -17,7 +17,7 @@ from .. import autograd, errors
 from ..autograd.node import Node, edge_of, leaf_edge, reachable
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import to_current
-from ..tensor.memory import INFERENCE, Version
+from ..tensor.memory import INFERENCE, Version, next_order
 from ..tensor.modes import restoring, thread, within
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
@@ -29,12 +29,15 @@ def _zeros_like(t: Tensor) -> Any:
 
 
 class _Transform:
-    """The state of a transform, known to the leaves that it made. open: whether it still runs."""
+    """The state of a transform, known to the leaves that it made.
 
-    __slots__ = ("open",)
+    open: whether it still runs. since: its place in the order of nodes; no older node leads to its leaves.
+    """
+
+    __slots__ = ("open", "since")
 
     def __init__(self) -> None:
-        self.open = True
+        self.open, self.since = True, next_order()
 
 
 class Tracked:

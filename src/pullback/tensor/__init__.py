@@ -17,6 +17,7 @@ extend(
         "_make_subclass": staticmethod(overrides._make_subclass),
         "_rebuilt": staticmethod(copying.rebuilt),
         "__reduce_ex__": copying._reduce,
+        "__copy__": copying._copy,
         "__deepcopy__": copying._deepcopy,
         "_bump": views._bump,
     }

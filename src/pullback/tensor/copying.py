@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from copy import deepcopy
+from copy import _reconstruct, deepcopy  # type: ignore[attr-defined]
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,18 @@ def _reduce(self: Tensor, protocol: Any) -> Any:
                     stacklevel=errors.callers_level(),
                 )
     return rebuilt, (type(self), self._data, self._requires_grad, vars(self) or None)
+
+
+def _copy(self: Tensor) -> Any:
+    """What the pickle of a tensor describes, on its memory; the graph's edge does not go with it, which is told."""
+    if self._edge is not None:
+        warnings.warn(
+            "copy.copy() of a Tensor that is not a leaf gives a leaf on the same memory, as in PyTorch: no gradient "
+            "goes from it to where the values came from.\n  What to do: write tensor.clone(), or numpy.copy(tensor), "
+            "which are recorded; copy.copy(tensor.detach()) for a leaf.",
+            stacklevel=errors.callers_level() + 1,  # past the module copy
+        )
+    return _reconstruct(self, None, *self.__reduce_ex__(4))
 
 
 def _copied(array: Any, memo: dict[int, Any]) -> Any:

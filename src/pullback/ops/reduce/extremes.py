@@ -17,15 +17,15 @@ from ...kernels.counterparts import folded
 from ...table.entry import composite, constant, special, titled
 from ...table.nodes import dims_of
 from ...table.operands import plain
-from ...table.results import result_type
+from ...table.results import pair_type, result_type
 from ...table.samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole
 from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import maximum, minimum
 from .picking import chosen, one_jvp, one_rule, refuse_unordered
 
-MaxResult = result_type("max", "values", "indices")
-MinResult = result_type("min", "values", "indices")
+MaxResult = pair_type("max")
+MinResult = pair_type("min")
 AminmaxResult = result_type("aminmax", "min", "max")
 
 
