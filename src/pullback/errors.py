@@ -111,8 +111,16 @@ _SYMBOLS = {
 
 def refuse_list(name: str, other: Any) -> None:
     """Raise if an operand of an operator is a list or a tuple, which an array takes: not beside ``*``, which may repeat
-    the list, nor ``==``, which is False."""
-    if isinstance(other, (list, tuple)) and (symbol := _SYMBOLS.get(name)):
+    the list, nor ``==``, which is False. Raise if it is the method `size`, which is a number of an array."""
+    symbol = _SYMBOLS.get(name)
+    if symbol and getattr(other, "__name__", "") == "size" and hasattr(getattr(other, "__self__", None), "numel"):
+        raise TypeError(
+            message(
+                f"unsupported operand type(s) for {symbol}: 'Tensor' and 'method'",
+                do="write numpy.size(t) for t.size, which is a method of a Tensor: the number of elements is t.numel()",
+            )
+        )
+    if isinstance(other, (list, tuple)) and symbol:
         both = f"'Tensor' and {type(other).__name__!r}"
         text = f"unsupported operand type(s) for {symbol}: {both}"
         if name in ("gt", "ge", "lt", "le"):
@@ -273,6 +281,10 @@ _OTHERS = re.compile(
     r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType))"
 )
 _AXES = {"dim": "axis", "axis": "axis", "dim0": "axes"}
+_BEFORE = {
+    "where": "numpy.sum(numpy.where(m, t, 0)) for t.sum(where=m)",
+    "initial": "numpy.maximum(numpy.max(t), v) for t.max(initial=v)",
+}
 _OF_ARGUMENTS = re.compile(r"[\w.<>]+\(\) (?=takes |got |missing )")
 
 
@@ -324,8 +336,10 @@ def _of_numpys(name: str, text: str) -> str:
         return ""
     known = inspect.signature(function).parameters
     given = next((_AXES.get(word, word) for word in found.groups() if word), None)
+    if given in _BEFORE and given in known:
+        return f"\n  What to do: leave it out, and do its work before or after: {_BEFORE[given]}, say."
     more = [p for p in known.values() if p.default is p.empty and p.name != given][1:]
-    if given in ("out", "where", "initial") or (given or "") not in {"", *known} or (more and not given):
+    if given == "out" or (given or "") not in {"", *known} or (more and not given):
         return ""
     theirs, rest = function.__name__, ", ..." if more or found[0].endswith(" given") else ""
     call = f"numpy.{theirs}(t{rest}, {given}=...)" if given else f"numpy.{theirs}(t{rest})"

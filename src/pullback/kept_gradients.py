@@ -31,11 +31,16 @@ _JOINED = (
 _OF_NUMBERS = (
     "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"
 )
+_COUNT = "give the value alone, int(t.detach()): a count or a position has no derivative"
 _OF_NUMPY = {
     "RClass": "write numpy.concatenate([numpy.atleast_1d(a), b]) for numpy.r_[a, b]",
     "CClass": "write numpy.column_stack([a, b]) for numpy.c_[a, b]",
     "diag": "write numpy.diag(numpy.stack([a, b])) for numpy.diag([a, b])",
     "full": "write t * numpy.ones(n) for numpy.full(n, t)",
+    "fill_diagonal": (
+        "write a + numpy.diag(t) where the diagonal of a is 0; or begin with numpy.zeros_like(t, shape=...) of a Tensor "
+        "t, and write a[numpy.diag_indices(n)] = t"
+    ),
     "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
 }
 """What to do instead of a function of NumPy that is written in Python, by its name or its class."""
@@ -77,8 +82,20 @@ def keeping_gradient(number: bool = False) -> str:
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
     said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
-    drawn = _DRAWN.get(_called(frames[0])) if frames else None
-    return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), drawn or said))
+    called = _called(frames[0]) if frames else ""
+    named = _DRAWN.get(called) or (number and called == "int" and _COUNT)
+    return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), named or said))
+
+
+def of_written(assigned: str) -> str:
+    """What to write where NumPy would write a Tensor into an array. assigned: what `assigned_to` says."""
+    if not assigned:
+        return f"leave out= out, write a = a + t for a += t, and for a[i] += t {WRITTEN}"
+    return (
+        "write a = a + t for a += t. For a[i] += t make the array a Tensor before: a = a + numpy.zeros_like(t, "
+        "shape=a.shape) of a Tensor t, such as a parameter; or begin with numpy.zeros_like(t, shape=...) instead of "
+        "numpy.zeros(...)"
+    )
 
 
 def _called(frame: FrameType) -> str:
@@ -119,9 +136,14 @@ def warn_of_number() -> None:
         user.f_lasti >= 0 and (user.f_code.co_code[user.f_lasti] in _WRITES or _called(user) in _COMPUTES)
     )
     if computes or None not in _TOLD_PLACES:
+        goes_on = (
+            "The gradient is lost here: what is computed of the number, a constant, has none, or a wrong one."
+            if computes
+            else "Consider using tensor.detach() first."
+        )
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-            f"Consider using tensor.detach() first.\n{keeping_gradient(number=True)}",
+            f"{goes_on}\n{keeping_gradient(number=True)}",
             stacklevel=level,
         )
     _TOLD_PLACES.update((place,) if computes else (place, None))
@@ -203,15 +225,18 @@ def _package(frame: FrameType) -> str:
 
 def _of_scipy(frames: Iterable[FrameType]) -> str:
     """What to write instead of a function of SciPy, whose frames are given, innermost first."""
-    called = ""
+    called = matrix = ""
     for frame in frames:  # the outermost with a public name is the one that the user called
         owner = frame.f_locals.get("self")
         if hasattr(type(owner), "tocsr"):
-            return _DO.format("write pullback.scipy.sparse.csr_array(S) for the matrix S: its products take Tensors")
+            matrix = frame.f_code.co_name
+            continue
         for module, name in _names(frame):
             package = ".".join(part for part in module.split(".")[1:3] if not part.startswith("_"))
             if hasattr(sys.modules.get(f"scipy.{package}"), name.partition(".")[0]):
                 called = f"{package}.{name}"
+    if matrix and not called:
+        return _DO.format(_OF_MATRICES.get(matrix, _OF_MATRICES["__matmul__"]))
     if not called:
         return _DO.format("call a function of pullback.scipy, or make it a pullback.autograd.Function")
     try:
@@ -219,6 +244,21 @@ def _of_scipy(frames: Iterable[FrameType]) -> str:
     except AttributeError as error:
         return f"  {error}"
     return _DO.format(f"call pullback.scipy.{called}")
+
+
+_OF_MATRICES = {
+    "__matmul__": "write pullback.scipy.sparse.csr_array(S) for the matrix S: its products take Tensors",
+    "__init__": (
+        "make it of the values by pullback.scipy.sparse.csr_array((values, (rows, columns)), shape=...), where those "
+        "of one place are summed"
+    ),
+    "__setitem__": (
+        "keep the values, rows and columns in lists, and make the matrix of them at the end, by "
+        "pullback.scipy.sparse.csr_array((numpy.stack(values), (rows, columns)), shape=...), where those of one place "
+        "are summed"
+    ),
+}
+"""What to do instead of a method of SciPy's sparse matrices."""
 
 
 def _names(frame: FrameType) -> Iterator[tuple[str, str]]:

@@ -511,7 +511,7 @@ class Tensor(Methods):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
         if any(isinstance(t, Tensor) for t in out) or (out and any(_is_recorded(t) for t in inputs)):
-            do = f"leave out= out, write a = a + t for a += t, and for a[i] += t {kept_gradients.WRITTEN}"
+            do = kept_gradients.of_written(kept_gradients.assigned_to())
             lost = f"{full_name(ufunc)}(): a Tensor cannot be written into out=, its gradient would be lost."
             raise TypeError(f"{lost}\n  What to do: {do}; or use t.detach().numpy().")
         rule = None if out else rule_of(ufunc, method, kwargs)

@@ -52,7 +52,7 @@ def _plain_part(part: Any) -> Any:
                     "slice",
                     expected="a step greater than zero",
                     found=f"step {step}",
-                    do="reverse an axis with flip(dim)",
+                    do="write numpy.flip(x, 0) for x[::-1], or x.flip(0)",
                 )
             )
         return slice(start, stop, step)

@@ -214,6 +214,9 @@ extend(
             "fill": "t[...] = value for t.fill(value)",
             "compress": "numpy.compress(condition, t) for t.compress(condition)",
             "resize": "numpy.resize(t, shape) for t.resize(shape)",
+            "searchsorted": "numpy.searchsorted(t, v) for t.searchsorted(v)",
+            "partition": "numpy.partition(t, k), which returns the result",
+            "argpartition": "numpy.argpartition(t, k) for t.argpartition(k)",
             "flags": "t.is_contiguous(), or t.detach().numpy().flags",
         }.items()
     }

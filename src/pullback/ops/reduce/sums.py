@@ -113,7 +113,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
                 "mean(): could not infer output dtype",
                 expected="a floating point or complex dtype",
                 found=errors.describe(input) if dtype is None else str(dtype),
-                do="convert it first, x.float().mean(), or pass such a dtype=",
+                do="call numpy.mean(x), convert it first, x.float().mean(), or pass such a dtype=",
             )
         )
     count, wanted = _count(input.shape, dim), accumulator(input, dtype)

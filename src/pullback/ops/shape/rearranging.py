@@ -235,7 +235,8 @@ def repeat(input: Any, repeats: Any) -> Any:
     if len(repeats) < input.ndim:
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor\n"
-            f"  What to do: give one number for each of the {input.ndim} dimensions."
+            f"  What to do: give one number for each of the {input.ndim} dimensions; or call "
+            "numpy.repeat(x, n), which repeats elements as x.repeat(n) of an array does."
         )
     if min(repeats, default=0) < 0:
         raise RuntimeError(errors.message("repeat()", expected="no negative number", found=str(list(repeats))))

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse
 
 from ... import errors
+from ...kept_gradients import keeping_gradient
 from ...ops.index.subscripts import add_up, pick_at
 from ...ops.make.conversion import to
 from ...ops.shape.joining import cat
@@ -26,6 +27,10 @@ from ...tensor.tensor import Tensor
 from ..array_nodes import Array, as_tensor, floating
 from ..mirror import mirrors
 
+_TO_ADD = (
+    "make the matrix once, of all its values: csr_array((values, (rows, columns)), shape=...) sums those of one place, "
+    "so that what is to be added to an element is one more value"
+)
 _LAYOUTS = {"csr": sparse_csr, "csc": sparse_csc, "coo": sparse_coo}
 
 
@@ -140,12 +145,25 @@ class SparseArray:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(scipy.sparse.coo_array, name):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        do = "use sums, products, T, diagonal(), sum() or toarray(); or make the matrix of other values"
         raise AttributeError(
             errors.message(
-                f"{name} of a sparse array is not here",
-                do="use sums, products, T, diagonal(), sum() or toarray(); or make the matrix of other values",
+                f"{name} of a sparse array is not here", do=_TO_ADD if name in ("tolil", "todok", "setdiag") else do
             )
         )
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError(errors.message("'SparseArray' object does not support item assignment", do=_TO_ADD))
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        raise TypeError(
+            "A sparse array of Tensors is no array of NumPy's or SciPy's: its gradients would be lost.\n"
+            + keeping_gradient().partition("\n")[0]
+        )
+
+    def dot(self, other: Any) -> Any:
+        """The product with a vector or a matrix, as ``@``."""
+        return self @ other
 
     def __matmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other) or isinstance(other, (SparseArray, SparseTensor)):
