@@ -13,8 +13,9 @@ from ..autograd.api import grad
 from ..autograd.node import FREED, Node, begin, edge_of
 from ..autograd.saved import PackedTuple, pack_all, second_backward, written_since
 from ..interpreters.functions import recording
+from ..table.levels import depth
 from ..tensor.memory import WRITES
-from ..tensor.modes import restoring, thread
+from ..tensor.modes import lowered, restoring, thread
 from ..tensor.tensor import Lifted, Tensor, wrap
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def gradients(
             alias(t, recorded) if e and i < node.entry.reached else t
             for i, (t, e) in enumerate(zip(inputs, node._edges, strict=True))
         ]
-        outs = node.entry.again(aliases)
+        outs = lowered(depth(aliases), node.entry.again, aliases)  # as in forward: cotangents may have transforms above
         pairs = [(outs[i], c) for i, c in zip(node.entry.tracked, given, strict=True) if c is not None]
         by = [a for a, w in zip(aliases, wanted, strict=True) if w]
         found = iter(grad([o for o, _ in pairs], by, [c for _, c in pairs], create_graph=recorded, allow_unused=True))

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import autograd, errors
 from ..autograd.node import Node, edge_of, leaf_edge, reachable
+from ..interpreters.batched import behind_constants
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import to_current
 from ..tensor.memory import INFERENCE, Version, next_order
@@ -261,9 +262,9 @@ def _leads_out(t: Tensor) -> bool:
 
 def _released(value: Any, kept: bool) -> Any:
     """A result without its graph, unless the graph is to be `kept` and leads out."""
-    if not isinstance(value, Tensor) or not value._requires_grad or (kept and _leads_out(value)):
+    if not isinstance(value, Tensor):
         return value
-    return untracked(value)
+    return behind_constants(untracked(value) if value._requires_grad and not (kept and _leads_out(value)) else value)
 
 
 def _is_closed(node: Node) -> bool:

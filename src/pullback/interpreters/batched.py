@@ -132,7 +132,25 @@ class Vmap(Level):
             return _payloads(self, found, False)
         if isinstance(rule, str):
             rule = _NAMED[rule]
+        if self._any_constant(given):  # a rule meets what varies, and plain tensors
+            args = mapped(self._unless_varying, args)
+            kwargs = {k: mapped(self._unless_varying, v) for k, v in kwargs.items()}
         return _payloads(self, rule(self, op, args, kwargs), True)
+
+    def _any_constant(self, values: Any) -> bool:
+        """Whether a constant of this level is among the arguments of an operation."""
+        for value in values:
+            if isinstance(value, Lifted):
+                held: Any = value._data
+                if type(held) is Batched and held.level is self and not held.has_axis:
+                    return True
+            elif isinstance(value, (tuple, list)) and self._any_constant(value):
+                return True
+        return False
+
+    def _unless_varying(self, t: Tensor) -> Tensor:
+        """The tensor behind a constant of this level; any other tensor itself."""
+        return t if self.varies(t) else self.value(t)
 
     def constant_tensor(self, t: Tensor) -> Tensor:
         """A tensor of this level that is the same for each element."""
@@ -167,6 +185,13 @@ class Vmap(Level):
         """The tensor behind it: all elements along the first axis, or a constant of this level."""
         held: Any = t._data
         return held.value if type(held) is Batched and held.level is self else t
+
+
+def behind_constants(t: Tensor) -> Tensor:
+    """What a result stands for that is the same for each element of a batch: its graph may lead out of that level."""
+    while isinstance(held := t._data, Batched) and not (held.has_axis or t._requires_grad):
+        t = held.value
+    return t
 
 
 def _payloads(level: Vmap, found: Any, has_axis: bool) -> Any:

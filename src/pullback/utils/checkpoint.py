@@ -21,7 +21,8 @@ from typing import Any
 from .. import autograd, errors
 from ..autograd import Function
 from ..ops.make.generators import same_random_numbers, states
-from ..tensor.modes import restoring, thread
+from ..table.levels import depth
+from ..tensor.modes import lowered, restoring, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, is_tracked
 from .checkpoint_log import Log, report
@@ -382,8 +383,8 @@ class _Part:
 
         with same_random_numbers(self.rng), autograd.enable_grad(), again:
             try:
-                with saved_tensors_hooks(pack, lambda t: t):
-                    _run(again, self.function, args, kwargs)
+                with saved_tensors_hooks(pack, lambda t: t):  # as in forward: cotangents may have transforms above
+                    lowered(depth(saved), _run, again, self.function, args, kwargs)
             except _Stop:
                 return
         if self.check and self.whole and count != expected:
@@ -440,7 +441,7 @@ class CheckpointFunction(Function):
             )
         tensors = [t.detach().requires_grad_(r) for t, r in zip(ctx.saved_tensors, ctx.tracked, strict=True)]
         with same_random_numbers(ctx.rng), autograd.enable_grad():
-            out = ctx.function(*ctx.rest.filled(tensors))
+            out = lowered(depth(tensors), ctx.function, *ctx.rest.filled(tensors))
         outputs = out if isinstance(out, tuple) else (out,)
         pairs = [
             (o, g)
