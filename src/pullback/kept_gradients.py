@@ -38,8 +38,8 @@ _OF_NUMPY = {
     "diag": "write numpy.diag(numpy.stack([a, b])) for numpy.diag([a, b])",
     "full": "write t * numpy.ones(n) for numpy.full(n, t)",
     "fill_diagonal": (
-        "write a + numpy.diag(t) where the diagonal of a is 0; or begin with numpy.zeros_like(t, shape=...) of a Tensor "
-        "t, and write a[numpy.diag_indices(n)] = t"
+        "write a + numpy.diag(t) where the diagonal of a is 0; or begin with numpy.zeros_like(t, shape=...) of a "
+        "Tensor t, and write a[numpy.diag_indices(n)] = t"
     ),
     "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
 }

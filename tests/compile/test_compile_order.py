@@ -6,6 +6,7 @@ import collections
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
@@ -97,3 +98,26 @@ def test_what_is_computed_of_repeated_elements_lies_in_memory_as_it_does_eagerly
     assert found.tolist() == eager.tolist()
     assert found.stride() == eager.stride()
     assert found.is_contiguous() == eager.is_contiguous()
+
+
+# A gather's gradient repeats what was repeated before: the call waits for what makes it.
+GATHERED: dict[str, Callable[[Tensor], Tensor]] = {
+    "rows, two reductions": lambda y: y[0, 0] * y[[2, 0, 1]].sum(0).mean(),
+    "an axis kept": lambda y: y.mean() * y[:, [0, 1]].sum(1, keepdim=True).mean(0).sum(),
+    "twice the same row": lambda y: (y[[1, 1]].sum(0).sum() * y.sin()).sum(),
+    "three reductions": lambda y: y[1, 2] * y[[2, 0]].mean(0).reshape(2, 2).sum(1).mean(),
+    "expanded": lambda y: y[0, 0] * y[[2, 0, 1]].mean(0).sum().exp().reshape(1).expand(3).sum(),
+    "one dot product": lambda y: (y[[0, 2]].sum((0, 1)) * y[1]).mean() * y[2, 2],
+}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", GATHERED)
+def test_what_is_repeated_twice_is_made_before_the_call_that_reads_it(name: str, backend: str) -> None:
+    f, found = GATHERED[name], []
+    for g in (f, pullback.compile(f, backend=backend)):
+        y = pullback.arange(1.0, 13.0, dtype=pullback.float64).reshape(3, 4).requires_grad_()
+        (first,) = pullback.autograd.grad(g(y), y, create_graph=True)
+        (second,) = pullback.autograd.grad(first.square().sum(), y)
+        found.append([first.detach().numpy(), second.numpy()])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)

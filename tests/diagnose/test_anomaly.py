@@ -386,7 +386,7 @@ def test_a_thread_that_ends_in_anomaly_mode_listens_no_more() -> None:
     assert TENSORS._users.discard("nobody")
 
 
-# The first passes of a process -----------------------------------------------------------------------------------------
+# The first passes of a process ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ _DOMAINS = {
 
 _MISSING = (
     "leave out what is missing before anything is computed of it: x[ok] and data[ok], with ok = ~numpy.isnan(data); or "
-    "fill it, data = numpy.where(ok, data, 0.0). A mask or nansum() that comes later leaves nan in the gradient"
+    "fill it, data = numpy.where(ok, data, 0.0). A mask that comes later leaves nan in the gradient"
 )
 
 
@@ -253,8 +253,8 @@ def look_at_gradients(begun: Iterable[Any], gradients: Iterable[Any]) -> None:
             warnings.warn(
                 f"A gradient is nan in {count} of {data.size} elements, though what was differentiated is finite.\n"
                 "  What to do: run it within `with pullback.autograd.detect_anomaly():`, forward and backward, which "
-                "names the line: nan among the data that is masked too late, sqrt(0), or a branch that numpy.where "
-                "does not take, say. (The first hundred passes are looked at, and this is said once.)",
+                "names the line: nan among the data that is masked too late, a square root of 0, or a branch that is "
+                "not taken, say. (The first hundred passes are looked at, and this is said once.)",
                 stacklevel=errors.callers_level(),
             )
             return

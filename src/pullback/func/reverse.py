@@ -78,7 +78,7 @@ class Tracked:
     def released(self, tree: Any, recorded: bool | None = None) -> Any:
         """The results; a result that depends on nothing tracked outside this transform loses its graph."""
         kept = self.recorded if recorded is None else recorded
-        return rebuild(tree, iter([_released(r, kept) for r in leaves(tree)]))
+        return rebuild(tree, iter([released(r, kept) for r in leaves(tree)]))
 
     def _reaches(self, out: Tensor) -> bool:
         """Whether a result depends on the aliases, which a pass finds out itself unless it refuses complex ones."""
@@ -260,7 +260,7 @@ def _leads_out(t: Tensor) -> bool:
     return any(not (node._edges or _is_closed(node)) for node in reachable([t._edge[0]]))
 
 
-def _released(value: Any, kept: bool) -> Any:
+def released(value: Any, kept: bool) -> Any:
     """A result without its graph, unless the graph is to be `kept` and leads out."""
     if not isinstance(value, Tensor):
         return value

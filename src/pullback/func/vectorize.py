@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..interpreters.batched import Vmap, behind_constants
+from ..interpreters.batched import Vmap
 from ..ops.make.generators import go_back, states
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
-from ..tensor.tensor import Tensor
+from ..tensor.tensor import Lifted, Tensor
+from .reverse import released
 from .trees import untracked
 
 Dims = Any
@@ -110,7 +111,9 @@ def _lowered(level: Vmap, value: Any, func: Callable[..., Any], fixed: bool) -> 
             "vmap(): can not return a BatchedTensor when out_dim is None: the result varies.\n"
             "  What to do: write the axis where the batch is to be, e.g. out_dims=0."
         )
-    found = behind_constants(level.value(value) if fixed else level.lower(value))
+    found = level.value(value) if fixed else level.lower(value)
+    if isinstance(found, Lifted):
+        found = released(found, thread.modes.grad_enabled)
     return found if thread.modes.grad_enabled or not found._requires_grad else untracked(found)
 
 

@@ -74,7 +74,8 @@ def refuse_turn(t: Tensor, others: tuple[Any, ...] = ()) -> None:
         raise RuntimeError(
             f"{which} that requires grad is being used in an in-place operation.\n"
             "  What to do: use the out-of-place operation, as x = x * 2 for x *= 2, or begin with a copy, "
-            "x = x.clone(), or x.copy() as of an array. To change values alone, as a step of training does, write within pullback.no_grad()."
+            "x = x.clone(), or x.copy() as of an array. To change values alone, as a step of training does, write "
+            "within pullback.no_grad()."
         )
 
 

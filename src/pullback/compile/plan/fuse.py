@@ -71,11 +71,12 @@ class _Fusion:
         self._count = 0
 
     def maker(self, value: Value) -> _Group | None:
-        """The group that makes a value, also through a view."""
-        if value in self.available:
-            return None
-        value = memory(source(memory(value)))
-        return None if value in self.available else self.of.get(value)
+        """The group that makes a value, also through views and repetitions of each other."""
+        while value not in self.available:
+            if value.kind not in ("reshaped", "broadcast"):
+                return self.of.get(value)
+            value = value.args[0]
+        return None
 
     def enter(self, value: Value) -> None:
         """Put a value into a group."""
