@@ -156,9 +156,14 @@ class SparseArray:
         raise TypeError(errors.message("'SparseArray' object does not support item assignment", do=_TO_ADD))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
+        first, mirrored, _ = keeping_gradient().partition("  What to do: call pullback.scipy.")
+        do = "use sums, products, T, diagonal(), sum() or toarray()"
+        if mirrored and not first:
+            do = keeping_gradient().partition("\n")[0].strip(" .").removeprefix("What to do: ")
         raise TypeError(
-            "A sparse array of Tensors is no array of NumPy's or SciPy's: its gradients would be lost.\n"
-            + keeping_gradient().partition("\n")[0]
+            errors.message(
+                "A sparse array of Tensors is no array of NumPy's or SciPy's: its gradients would be lost", do=do
+            )
         )
 
     def dot(self, other: Any) -> Any:
