@@ -114,6 +114,11 @@ for _name in _NUMBERS:
         f"{_name}() takes the values out as Python's numbers, which belong to no graph",
         f"compute with the tensor itself; leave {_name}() for what is printed",
     )
+LOST["float"] = (  # which NumPy calls as well
+    *LOST["float"][:2],
+    "compute with the tensor itself, and let an array that it is written into begin with numpy.zeros_like(t, "
+    "shape=...); leave float() for what is printed",
+)
 
 
 def cause_of(kind: str) -> str:

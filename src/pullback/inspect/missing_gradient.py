@@ -377,12 +377,10 @@ def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
 
 def _left(t: Tensor) -> tuple[tuple[str, Place], ...]:
     """Where the values of a leaf, or of what was computed from it, left the graph."""
-    return placed(
-        *(
-            (f"its values left the graph by {called(loss.kind)} of a {loss.of}", loss.place)
-            for loss in LEFT.get(t) or ()
-        )
-    )
+    ways = [
+        (f"its values left the graph by {called(loss.kind)} of a {loss.of}", loss.place) for loss in LEFT.get(t) or ()
+    ]
+    return placed(*dict.fromkeys(ways))
 
 
 def _twin(t: Tensor, nodes: Sequence[Any]) -> Tensor | None:
