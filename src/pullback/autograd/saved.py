@@ -225,11 +225,11 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     unmark(t)
     names, lines = Details.of_written(node, t, expected)
     name = names.split("`")[1] if names else "saved"
-    do = "write `y = y / n` for `y /= n`; or give a copy to the operation that saved it, as `x[i].clone()` for a part "
-    do += "`x[i]` that is written to later, or `x[i].copy()` in code that takes arrays as well"
+    do = "write `y = y / n` for `y /= n`; write to a copy of a result, `y = numpy.exp(x).copy()`; or give a copy to the "
+    do += "operation that saved it, `x[i].copy()` for a part `x[i]` that is written to later"
     if names:
-        do = f"write to a copy, by `{name} = {name}.clone()` just before the write; or take the clone() where it was "
-        do += "saved"
+        do = f"write to a copy, by `{name} = {name}.clone()` just before the write (`{name}.copy()` in code that takes "
+        do += "arrays as well); or take the clone() where it was saved"
     if t._requires_grad and t._place is None:
         do = f"call backward() before the write, or give a copy, `{name}.clone()`, to the operation that saved it"
     return RuntimeError(
