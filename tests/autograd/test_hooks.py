@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pullback
@@ -542,3 +543,15 @@ def test_several_gradients_and_a_pass_within_that_computes_fewer() -> None:
     (y * a).backward()
     assert seen == [[False, True], [False, False]]
     assert a.grad.tolist() == [3.0]
+
+
+def test_a_second_derivative_that_does_not_come_to_a_result_calls_no_hook_on_it() -> None:
+    x = pullback.tensor([0.5, -1.0, 2.0], dtype=pullback.float64, requires_grad=True)
+    y = pullback.nn.functional.gelu(x)
+    seen: list[Any] = []
+    y.register_hook(lambda g: seen.append(g) or g * 3)
+    (first,) = pullback.autograd.grad(y.sum(), x, create_graph=True)
+    first.sum().backward()
+    assert [g.tolist() for g in seen] == [[1.0, 1.0, 1.0]]
+    density = (-(x.detach() ** 2) / 2).exp() / (2 * np.pi) ** 0.5
+    np.testing.assert_allclose(x.grad.numpy(), (3 * density * (2 - x.detach() ** 2)).numpy(), rtol=1e-12)

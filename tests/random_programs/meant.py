@@ -32,6 +32,7 @@ from tests.random_programs.evidence import (
     nothing_of_copies,
     nothing_shown,
     numbers_agree,
+    numbers_copied,
     once,
     only_denormal,
     passes_through_nothing_freed,
@@ -84,7 +85,7 @@ REASONS: dict[str, Reason] = {
     "within transforms, a result may have another layout, and share memory or not": lambda d: (
         (d.inside(".view(") and d.what.startswith("refused: ") and d.only_torch_refuses("view size is not compatible"))
         or (
-            d.what.startswith(("view of", "values of"))
+            d.what.startswith(("view of", "values of", "writes to"))
             and d.transforms
             and d.inside(".contiguous(", ".flatten(", ".reshape(")
             and any(writes(form) for form in forms_of(d.program))
@@ -490,6 +491,11 @@ REASONS: dict[str, Reason] = {
             and nothing_shown(copied_parts(d.program))
             and (not d.what.startswith(("gradients of", "grad of")) or same_here(d, copied_parts(d.program)))
         )
+    ),
+    "an element is saved by its value, and may be written to: torch refuses": lambda d: (
+        d.only_torch_refuses("modified by an inplace operation|is a view and its base or another view of its base")
+        and nothing_shown(numbers_copied(d.program))
+        and (not d.what.startswith(("gradients of", "grad of")) or same_here(d, numbers_copied(d.program)))
     ),
     "the node of `gelu` has the probability as a second result: a second derivative meets its hooks again": (
         lambda d: (

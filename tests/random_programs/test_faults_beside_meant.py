@@ -321,6 +321,13 @@ v5, v6 = v3.chunk(2, -1)[:2]
 v8 = lib.minimum(v5, v2)
 v6 *= 2
 """
+ELEMENT = """
+v2 = lib.tensor([3.0, 0.5], dtype=lib.float64, requires_grad=True)
+v3 = lib.tensor([2, 0, 0], dtype=lib.int64)
+v4 = v3.unbind(0)[0]
+v7 = lib.maximum(v4, v2)
+v4.masked_fill_(v4 > 1, 0.25)
+"""
 GELU = """
 v1 = lib.tensor([0.5, 2.0], dtype=lib.float64, requires_grad=True)
 v2 = v1.max()
@@ -402,6 +409,7 @@ CASES = [
     Case("what a transform returns of a view made", LOOKED_AT, Tensor, "sum", enlarged),
     Case("the node of `to_dense` is one of the entries", ENTRIES, Tensor, "to_sparse", other_gradient),
     Case("a part stays valid if a write did not", INTACT, pullback, "minimum", lambda inner, a, b: inner(a, b) + b),
+    Case("an element is saved by its value", ELEMENT, pullback, "maximum", lambda inner, a, b: inner(a, b) + b),
     Case("the node of `gelu` has the probability", GELU, pullback.nn.functional, "gelu", more_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]

@@ -74,6 +74,8 @@ def fire_of_outputs(node: Any, g: Any, taped: bool) -> list[Any]:
     """Call the hooks of a node's outputs; returns the gradients of all outputs, with the hooks' replacements."""
     values = as_tensors(g, node._outputs)
     for nr, fns in node._hooks.of_output.items():
+        if values[nr] is None and node._alone:
+            continue
         for fn in list(fns.values()):
             values[nr] = _replacement(fn, fn(values[nr]), values[nr])
     return _raw(values, taped)

@@ -52,6 +52,9 @@ class Node:
     _outputs = 1
     """The number of tensors that the operation made."""
 
+    _alone = False
+    """Whether the user has the first of them alone."""
+
     _edges: Sequence[Edge | None]
     _hooks: Hooks | None
     _order: int

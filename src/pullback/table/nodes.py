@@ -44,6 +44,10 @@ class OpNode(Node):
     versions: tuple[int, ...] | None
     writes: int
 
+    @property
+    def _alone(self) -> bool:
+        return self.op.about.alone
+
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         values, plan = self.saved, self.plan
         if not plan.plain:

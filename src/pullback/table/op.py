@@ -98,6 +98,9 @@ class About:
     with "" is left to its parts; otherwise, also with "whole", it is computed in float32 as a whole. None: as
     `NARROW_OF_HOMES` says.
 
+    alone: whether users get the first of its results alone. The others are for its rules, and for a second derivative,
+    which then comes to the node without a gradient of the first: no hook on it is called.
+
     flat: whether its derivative is constant piece by piece: as in torch it depends on the operand all the same, with a
     second derivative of zero, so that code that differentiates twice need not know.
 
@@ -146,6 +149,7 @@ class About:
     scalars: str = ""
     bounds: str = ""
     narrow: str | Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    alone: bool = False
     flat: bool = False
     jvp: Callable[..., Any] | None = None
     series: str | Callable[..., Any] | None = None

@@ -99,6 +99,7 @@ def _gelu_rule(g: Any, input: Any, out1: Any) -> Any:
     node="GeluBackward0",
     saved={"approximate": lambda: "none"},
     fused=True,
+    alone=True,
     jvp=lambda tangents, input, out1: [
         np.multiply(tangents[0], np.add(np.multiply(input, _density(input)), out1)),
         np.multiply(tangents[0], _density(input)),
