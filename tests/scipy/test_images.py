@@ -241,3 +241,35 @@ def test_an_axis_is_filtered_once() -> None:
         for call in (m.uniform_filter, m.laplace):
             with pytest.raises(ValueError, match="axes must be unique"):
                 call(numbers(4, 5), axes=(0, -2))
+
+
+EMPTY = {
+    **{name: lambda m, x, name=name: getattr(m, name)(x) for name in ("sobel", "prewitt", "laplace", "spline_filter")},
+    **{
+        f"{mode} {n}": lambda m, x, n=n, mode=mode: getattr(m, n)(x, 2, mode=mode)
+        for mode in MODES
+        for n in ("gaussian_filter", "uniform_filter")
+    },
+    "correlate1d": lambda m, x: m.correlate1d(x, [1.0, 2.0, 1.0], 0),
+    "uniform_filter1d": lambda m, x: m.uniform_filter1d(x, 3, 0),
+    "gaussian_laplace": lambda m, x: m.gaussian_laplace(x, 1.0),
+    "spline_filter1d": lambda m, x: m.spline_filter1d(x, axis=0),
+    "shift": lambda m, x: m.shift(x, 0.5),
+    "affine_transform": lambda m, x: m.affine_transform(x, [1.0, 1.0]),
+    "zoom": lambda m, x: m.zoom(x, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_an_image_without_pixels(name: str, shape: tuple[int, int]) -> None:
+    x = pullback.tensor(np.zeros(shape), requires_grad=True)
+    out = EMPTY[name](ours, x)
+    same(out, EMPTY[name](theirs, np.zeros(shape)))
+    out.sum().backward()
+    assert x.grad.shape == shape
+
+
+def test_nothing_stands_between_no_pixels() -> None:
+    with pytest.raises(ValueError, match="expected an image that has pixels"):
+        ours.map_coordinates(np.zeros((0, 3)), [[0.0], [0.0]])

@@ -236,7 +236,7 @@ def curve_fit(
         found: Tensor = f(x, *[p[i] for i in range(p.shape[0])]) - y
         if s is None:
             return found
-        return found / s if s.dim() == 1 else np.linalg.solve(np.linalg.cholesky(s), found)  # type: ignore[return-value]
+        return found / s if s.numel() == 1 or s.dim() == 1 else np.linalg.solve(np.linalg.cholesky(s), found)  # type: ignore[return-value]
 
     program = Squares(where, residuals, start, (data, y, weights), bounds, "linear", 1.0)
 
@@ -272,13 +272,13 @@ def curve_fit(
 
 def _check_data(where: str, check_finite: Any, nan_policy: Any, *data: Any) -> None:
     """SciPy's own error for NaN and infinities."""
-    for given in data:
-        if check_finite is not False and given is not None and not isinstance(given, Lifted):
-            np.asarray_chkfinite(array_of(given))
     if nan_policy == "omit":
         raise NotImplementedError(
             errors.message(f"{where}: nan_policy='omit'", do="leave the NaN out of xdata and ydata before the call")
         )
+    for given in data:
+        if check_finite is not False and given is not None and not isinstance(given, Lifted):
+            np.asarray_chkfinite(array_of(given))
 
 
 def _covariance(program: Squares, popt: Tensor, absolute: bool) -> Tensor:
