@@ -111,6 +111,7 @@ def least_squares(
     those that `fun` reads have derivatives. Without `jac` SciPy gets an exact Jacobian; "2-point" asks for differences.
     `progress` shows the iterations; method "lm" of SciPy's has no callback, and refuses it.
     The result is SciPy's OptimizeResult; `x`, `fun` and `cost` are Tensors, and `gradient_error` is as in `minimize`.
+    `jac` and `grad` are Tensors without a gradient.
 
     The derivative is that of the equation ``J^T f = 0``, whose Jacobian is the Hessian of the cost, with the second
     derivatives of the residuals. It holds for data that the model does not fit exactly.
@@ -229,6 +230,9 @@ def curve_fit(
     start = _first_guess(f, bounds) if p0 is None else floating(p0)
     y, weights = floating(ydata), None if sigma is None else floating(sigma)
     _check_data(where, check_finite, nan_policy, y, weights)
+    count = y.numel()
+    if weights is not None and weights.numel() != 1 and tuple(weights.shape) not in ((count,), (count, count)):
+        raise ValueError("`sigma` has incorrect shape.")
     data = floating(xdata) if isinstance(xdata, (list, tuple)) or hasattr(xdata, "dtype") else xdata
     more: list[Any] = []
 
