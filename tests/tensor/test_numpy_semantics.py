@@ -271,7 +271,7 @@ def test_copy_and_conjugate() -> None:
 
 COPYING = [
     *("np.take(x, 0)", "np.take(x, 0, axis=0)", "np.take(x, 1, 1)", "np.take(x, np.int64(5))", "np.block(x)"),
-    *("np.conjugate(x)", "np.conj(x)", "np.positive(x)", "np.clip(x, -9, 99)", "np.roll(x, 0)", "np.tile(x, 1)"),
+    *("np.conjugate(x)", "np.conj(x)", "np.positive(x)", "np.clip(x, None, None)", "np.roll(x, 0)", "np.tile(x, 1)"),
     *(f"np.pad(x, 0, mode={mode!r})" for mode in ("constant", "edge", "wrap", "reflect", "symmetric")),
     *("np.insert(x, [], np.zeros((0, 3)), 0)", "np.delete(x, [], 0)", "np.append(x, np.zeros((0, 3)), 0)"),
     *("np.concatenate([x])", "np.resize(x, (2, 3))", "np.median(x, axis=())", "np.nan_to_num(x)"),
@@ -335,7 +335,18 @@ def test_rows_are_exchanged_by_way_of_take() -> None:
         lambda x: np.insert(x, [0, 2], x[:, :2] * 2, axis=1),
         lambda x: np.insert(np.zeros(2), 1, x[0]),
         lambda x: np.insert(x, slice(0, 2), [7.0, 8.0]),
-        lambda x: np.insert(x, 2, 1 + 0j) if x.ndim < 2 else np.insert(x, -1, True),
+        lambda x: np.insert(x, -1, True),
+        lambda x: np.piecewise(x[0], np.stack([x[0] < 0.5, x[0] > 0.9]), [lambda v: v**2, np.sin, 3.0]),
+        lambda x: np.piecewise(x[0], [[True, False, True], [False, True, False]], [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x[:, :2], [[True, False], [False, True]], [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x[:, :2], np.array([[True, False], [False, True]]), [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x[0, 0], [x[0, 0] < 9, x[0, 0] > 9], [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x, x[None] < 0.5, [lambda v: v**2, 1.0]),
+        lambda x: np.average(x[None], axis=(0, 2), weights=[[1.0, 2.0, 4.0]]),
+        lambda x: np.average(x, axis=(1, 0), weights=[[1.0, 2.0], [4.0, 3.0], [0.5, 1.0]]),
+        lambda x: np.average(x[None], axis=(-1, 0), weights=x[:1].T, keepdims=True),
+        lambda x: np.average(x, axis=(1,), weights=[1.0, 2.0, 4.0]),
+        lambda x: np.clip(x, None, None),
     ],
 )
 def test_arguments_are_read_as_by_numpy(call: Callable[..., Any]) -> None:
@@ -413,3 +424,26 @@ def test_coefficients_of_a_batch_keep_the_zeros_in_front() -> None:
     batch = pullback.tensor([[0.0, 2.0], [1.0, 3.0]])
     found = pullback.vmap(lambda p: np.polymul(p, [1.0, 1.0]))(batch)
     assert found.tolist() == [[0.0, 2.0, 2.0], [1.0, 4.0, 3.0]]
+
+
+def test_a_mask_may_be_a_tensor() -> None:
+    mask = np.array([True, False, True])
+    for call in (
+        lambda m: np.sum(A[0], where=m),
+        lambda m: np.max(A[0], where=m, initial=0.0),
+        lambda m: np.add(A[0], 1.0, where=m, out=np.zeros(3)),
+    ):
+        assert np.array_equal(call(pullback.tensor(mask)), call(mask))
+    with pytest.raises(TypeError, match=r"^numpy.add.reduce\(\) of a Tensor got an unexpected .*'where'"):
+        np.add.reduce(pullback.tensor(A[0]), where=mask)
+
+
+@pytest.mark.parametrize("function", [np.poly, np.roots, np.trim_zeros, np.spacing, np.union1d])
+def test_a_function_without_a_rule_says_what_to_write_inside_of_a_transform(function: Callable[..., Any]) -> None:
+    t = pullback.tensor(A)
+    call = (lambda x: function(x, x)) if function is np.union1d else function
+    words = rf"^numpy.{function.__name__}\(\) has no rule(.|\n)*inside of {{}}\(\)(.|\n)*What to do: write"
+    with pytest.raises(RuntimeError, match=words.format("vmap")):
+        pullback.vmap(call)(t)
+    with pytest.raises(RuntimeError, match=words.format("jvp")):
+        pullback.func.jvp(call, (t[0],), (t[1],))

@@ -267,8 +267,11 @@ def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """numpy.piecewise: each function sees the elements for which its condition holds. So `vmap` refuses it."""
     (x,) = alike(x)
-    several = isinstance(condlist, (list, tuple)) and (not x._data.ndim or np.ndim(condlist[0]))
-    masks = [expand(c, x._data.shape) for c in constants(condlist if several else [condlist])]
+    ndim, shape = x._data.ndim, tuple(x._data.shape)
+    listed = isinstance(condlist, (list, tuple)) or np.ndim(condlist)
+    several = listed and (not ndim or np.ndim(condlist[0]))
+    masks = constants(list(condlist) if several else [condlist])  # of the first axes, or of all
+    masks = [expand(reshape(c, (*c.shape, *(1,) * (ndim - c._data.ndim))), shape) for c in masks]
     if len(funclist) == len(masks) + 1:
         masks = [*masks, np.logical_not(functools.reduce(np.logical_or, masks))]
     if len(funclist) != len(masks):

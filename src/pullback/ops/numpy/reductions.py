@@ -136,15 +136,17 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     a = _floating(a)
     w = np.ones_like(a) if weights is None else _floating(weights)
     if w._data.shape != a._data.shape:
-        if not isinstance(axis, (int, np.integer)) or w._data.shape != (a._data.shape[axis],):
+        axes = () if axis is None else wrap_axes(axis, a._data.ndim) or ()
+        if not axes or w._data.shape != tuple(a._data.shape[i] for i in axes):
             raise TypeError(
                 errors.message(
                     "numpy.average()",
-                    expected="weights of the shape of a, or a vector along axis",
+                    expected="weights of the shape of a, or of its axes in axis",
                     found=f"{errors.describe(w)}, axis={axis}",
                 )
             )
-        w = reshape(w, tuple(-1 if i == wrap_axis(axis, a._data.ndim) else 1 for i in range(a._data.ndim)))
+        w = permute(w, tuple(int(i) for i in np.argsort(axes)))
+        w = reshape(w, tuple(n if i in axes else 1 for i, n in enumerate(a._data.shape)))
     total = sum(expand(w, a._data.shape), axis, keepdims)
     found = sum(a * w, axis, keepdims) / total
     return (found, expand(total, found._data.shape)) if returned else found
