@@ -270,7 +270,7 @@ def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> T
     ndim, shape = x._data.ndim, tuple(x._data.shape)
     listed = isinstance(condlist, (list, tuple)) or np.ndim(condlist)
     several = listed and (not ndim or np.ndim(condlist[0]))
-    masks = constants(list(condlist) if several else [condlist])  # of the first axes, or of all
+    masks: list[Any] = constants(list(condlist) if several else [condlist])  # of the first axes, or of all
     masks = [expand(reshape(c, (*c.shape, *(1,) * (ndim - c._data.ndim))), shape) for c in masks]
     if len(funclist) == len(masks) + 1:
         masks = [*masks, np.logical_not(functools.reduce(np.logical_or, masks))]
