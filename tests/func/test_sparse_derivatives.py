@@ -123,7 +123,10 @@ class Rounded(Function):
         return t * 1
 
 
+WEIGHTS = pullback.tensor([-0.5, 0.3, 1.0, 99.0], dtype=pullback.float64)
 EXACT: dict[str, F] = {
+    "interpolation": lambda x: np.interp(x, [-9.0, -0.2, 0.7, 9.0], [1.0, 2.0, 5.0, 9.0]),
+    "constants that are picked": lambda x: WEIGHTS[np.searchsorted(WEIGHTS, x)] * x,
     "difference": lambda x: x[1:] - x[:-1],
     "stencil": lambda x: x.roll(1) - 2 * x + x.roll(-1) ** 2,
     "stencil written in place": written,

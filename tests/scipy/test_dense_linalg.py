@@ -142,6 +142,13 @@ CASES: dict[str, tuple[Call, str]] = {
         for name in "cosm coshm expm logm signm sinhm sinm sqrtm tanhm tanm".split()
     },
 }
+CASES |= {
+    # eigenvalues on both sides, two of them near to the imaginary axis
+    "signm mixed": (lambda m, a: m.signm(a + MIXED), "33s"),
+    "signm of two": (lambda m, a: m.signm(a[:2, :2] + MIXED[1:, 1:]), "33s"),
+}
+MIXED = np.array([[-0.1, 2.0, 0.0], [-2.0, -0.1, 1.0], [0.0, 0.0, 1.0]])
+MIXED.flags.writeable = False
 BAND = np.array([[0.0], [4.0], [0.0]])
 BAND.flags.writeable = False
 NUMBERS = pytest.mark.parametrize("complex_", [False, True], ids=["real", "complex"])

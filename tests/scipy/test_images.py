@@ -8,6 +8,7 @@ import scipy.ndimage as theirs
 
 import pullback
 from pullback import func
+from pullback.autograd import gradcheck, gradgradcheck
 from pullback.scipy import ndimage as ours
 
 from .grid_checks import check_adjoint, check_derivatives, complex_numbers, numbers, same, same_signatures
@@ -155,6 +156,32 @@ def test_derivatives_between_pixels(order: int, mode: str) -> None:
         check_adjoint(lambda x: ours.zoom(x, 1.7, mode=mode), lambda x: theirs.zoom(x, 1.7, mode=mode), X)
 
 
+@modes
+@pytest.mark.parametrize("order", range(6))
+@pytest.mark.parametrize("prefilter", [True, False])
+def test_derivatives_beyond_the_border(order: int, mode: str, prefilter: bool) -> None:
+    """A spline reaches over the edge by half its width, and a point may lie anywhere outside."""
+    how = {"order": order, "mode": mode, "cval": 0.7, "prefilter": prefilter}
+    calls = (
+        lambda m, x: m.map_coordinates(x, [[-0.4, 2.3, 9.0, -7.0, 4.4], [0.3, 4.6, -0.2, 2.0, -30.0]], **how),
+        lambda m, x: m.shift(x, (0.7, -2.6), **how),
+        lambda m, x: m.affine_transform(x, [1.3, 0.8], (-1.2, 0.4), (5, 5), **how),
+        lambda m, x: m.rotate(x, 37.0, **how),
+        lambda m, x: m.zoom(x, (1.7, 0.6), **how),
+    )
+    for call in calls:
+        for x in (numbers(3, 5), complex_numbers(3, 5)):
+            same(call(ours, x), call(theirs, x))
+            check_adjoint(lambda x, call=call: call(ours, x), lambda x, call=call: call(theirs, x), x)
+    grids = [lambda x, m=m: m.zoom(x, 2.4, grid_mode=True, **how) for m in (ours, theirs)]
+    check_adjoint(*grids, numbers(3, 5))
+    q = np.array([[-0.4, 0.45, 3.4, 4.6, -1.7, 9.2, -20.3]])  # no knots, where derivatives jump
+    f = lambda q: ours.map_coordinates(numbers(4), q, **how)  # noqa: E731
+    assert gradcheck(f, [pullback.tensor(q, requires_grad=True)], check_forward_ad=True)
+    if order > 2:
+        assert gradgradcheck(f, [pullback.tensor(q, requires_grad=True)])
+
+
 def test_solids_and_precisions() -> None:
     x = numbers(3, 4, 5)
     same(ours.rotate(x, 20, axes=(2, 0)), theirs.rotate(x, 20, axes=(2, 0)))
@@ -214,3 +241,35 @@ def test_an_axis_is_filtered_once() -> None:
         for call in (m.uniform_filter, m.laplace):
             with pytest.raises(ValueError, match="axes must be unique"):
                 call(numbers(4, 5), axes=(0, -2))
+
+
+EMPTY = {
+    **{name: lambda m, x, name=name: getattr(m, name)(x) for name in ("sobel", "prewitt", "laplace", "spline_filter")},
+    **{
+        f"{mode} {n}": lambda m, x, n=n, mode=mode: getattr(m, n)(x, 2, mode=mode)
+        for mode in MODES
+        for n in ("gaussian_filter", "uniform_filter")
+    },
+    "correlate1d": lambda m, x: m.correlate1d(x, [1.0, 2.0, 1.0], 0),
+    "uniform_filter1d": lambda m, x: m.uniform_filter1d(x, 3, 0),
+    "gaussian_laplace": lambda m, x: m.gaussian_laplace(x, 1.0),
+    "spline_filter1d": lambda m, x: m.spline_filter1d(x, axis=0),
+    "shift": lambda m, x: m.shift(x, 0.5),
+    "affine_transform": lambda m, x: m.affine_transform(x, [1.0, 1.0]),
+    "zoom": lambda m, x: m.zoom(x, 2.0),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_an_image_without_pixels(name: str, shape: tuple[int, int]) -> None:
+    x = pullback.tensor(np.zeros(shape), requires_grad=True)
+    out = EMPTY[name](ours, x)
+    same(out, EMPTY[name](theirs, np.zeros(shape)))
+    out.sum().backward()
+    assert x.grad.shape == shape
+
+
+def test_nothing_stands_between_no_pixels() -> None:
+    with pytest.raises(ValueError, match="expected an image that has pixels"):
+        ours.map_coordinates(np.zeros((0, 3)), [[0.0], [0.0]])

@@ -182,6 +182,17 @@ def test_interp1d(kind: Any) -> None:
     check_derivatives(lambda x, y, q: ours.interp1d(x, y, kind=kind)(q), X, y, np.array([0.3, 1.2, 4.4]))
 
 
+@pytest.mark.parametrize("x", [[0, 1, 1, 2.0], [0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 2.0], [0, 1, 1, 2]])
+@pytest.mark.parametrize("dtype", [np.float64, np.int64, np.float32])
+def test_lines_through_points_at_one_place(x: Any, dtype: Any) -> None:
+    y, q = np.array([1, 2, 5, 6], dtype), np.array([0.0, 0.5, 1.0, 1.2, 2.0])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        same(ours.interp1d(x, y)(q), theirs.interp1d(x, y)(q))
+        same(ours.interp1d(x, y, fill_value="extrapolate")(q), theirs.interp1d(x, y, fill_value="extrapolate")(q))
+    places, values = np.array([0.0, 1.0, 1.0, 2.0]), np.array([1.0, 2.0, 5.0, 6.0])
+    check_derivatives(lambda y, q: ours.interp1d(places, y)(q), values, np.array([0.5, 1.2]))
+
+
 def test_steps_are_constant_between_the_points() -> None:
     q = pullback.tensor(Q[:4], requires_grad=True)
     y = ours.interp1d(X, pullback.tensor(Y, requires_grad=True), "nearest")(q).sum()

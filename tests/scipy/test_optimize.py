@@ -220,7 +220,7 @@ def test_results_are_those_of_scipy() -> None:
     x = np.linspace(0, 2, 9)
     y = 2 * np.exp(-1.3 * x) + 0.02 * np.cos(20 * x)
     sigma = 1 + 0.1 * x
-    for weights in (None, sigma, np.diag(sigma**2) + 0.01):
+    for weights in (None, sigma, np.diag(sigma**2) + 0.01, 0.3, [2.0]):
         for absolute in (False, True):
             ours = optimize.curve_fit(decay, x, y, sigma=weights, absolute_sigma=absolute)
             right = scipy.optimize.curve_fit(
@@ -418,6 +418,15 @@ def test_bad_input_is_an_error_that_says_what_to_do(call: Callable[..., Any], me
             lambda: optimize.curve_fit(decay, [0.0, 1.0], [1.0, np.nan]),
             lambda: scipy.optimize.curve_fit(lambda t, a, b: a * t + b, [0.0, 1.0], [1.0, np.nan]),
         ),
+        *(
+            (
+                lambda sigma=sigma: optimize.curve_fit(decay, [0.0, 1.0], [1.0, 2.0], sigma=sigma),
+                lambda sigma=sigma: scipy.optimize.curve_fit(
+                    lambda t, a, b: a * t + b, [0.0, 1.0], [1.0, 2.0], sigma=sigma
+                ),
+            )
+            for sigma in (np.ones(3), np.ones((2, 3)), np.ones((2, 2, 2)))
+        ),
     ],
 )
 def test_scipys_own_errors_come_through(ours: Callable[..., Any], scipys: Callable[..., Any]) -> None:
@@ -612,6 +621,18 @@ def test_a_setting_that_holds_a_tensor_that_requires_grad_is_refused(name: str, 
 def test_an_option_that_requires_grad_is_refused(solve: Callable[[Any], Any]) -> None:
     with pytest.raises(TypeError, match=r"options\['.tol'\] is a setting of the solver(.|\n)*detach"):
         solve(leaf(1e-3))
+
+
+def test_data_that_are_to_be_left_out_are_told_of() -> None:
+    with pytest.raises(NotImplementedError, match=r"nan_policy='omit'(.|\n)*leave the NaN out"):
+        optimize.curve_fit(lambda t, a: a * t, [1.0, 2.0, 3.0], [2.0, np.nan, 6.0], nan_policy="omit")
+
+
+def test_curve_fit_with_one_sigma_for_all() -> None:
+    def fitted(s: Any) -> Any:
+        return optimize.curve_fit(lambda t, a: a * t, [1.0, 2.0, 3.0], [2.0, 4.1, 5.9], sigma=s, absolute_sigma=True)[1]
+
+    assert gradcheck(fitted, [pullback.tensor(0.3, dtype=pullback.float64, requires_grad=True)], rtol=1e-5)
 
 
 def test_curve_fit_takes_lists_as_scipy_does() -> None:

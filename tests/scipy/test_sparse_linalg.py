@@ -553,6 +553,25 @@ def test_repeated_eigenvalue() -> None:
         (v**3).sum().backward()
 
 
+@NUMBERS
+@pytest.mark.parametrize("how", [{}, {"which": "LR"}, {"which": "SR"}, {"which": "LI"}, {"sigma": 0.5}], ids=str)
+@pytest.mark.parametrize("k", [3, 4])
+def test_eigenvalues_alone_are_in_scipys_order(complex_: bool, how: dict[str, Any], k: int) -> None:
+    for number in range(3):  # some cut a conjugate pair in two, of which SciPy returns either half
+        dense = draw(30, 30, complex_=complex_, number=number)
+        how = {"k": k, "v0": np.ones(30), "return_eigenvectors": False, **how}
+        a = pullback.tensor(dense, requires_grad=True)
+        found = ours.eigs(sparse.csr_array(a), **how)
+        np.testing.assert_allclose(found.detach().numpy(), theirs.eigs(scipy.sparse.csr_array(dense), **how))
+        (gradient,) = pullback.autograd.grad(found[-1].imag + found[-1].real, a)
+        direction = draw(30, 30, number=9)
+        moved = [np.linalg.eigvals(dense + h * direction) for h in (1e-5, -1e-5)]
+        last = found[-1].item()
+        ends = [w[np.abs(w - last).argmin()] for w in moved]
+        slope = (ends[0] - ends[1]) / 2e-5
+        np.testing.assert_allclose(np.sum(gradient.numpy().real * direction), slope.real + slope.imag, rtol=1e-4)
+
+
 def test_a_loss_of_phases_is_refused() -> None:
     v = pullback.tensor(draw(NNZ, complex_=True), requires_grad=True)
     _, z = ours.eigsh(hermitian(sparse, v), k=1)

@@ -54,7 +54,7 @@ CALLED = cases("""
 np.array2string(v) | np.array_repr(v) | np.array_str(v) | np.array_equiv(v, [0.3, 2.9, 1.5])
 np.digitize(v, [1.0, 2.0])
 np.digitize([0.5, 1.5], np.sort(v)) | np.lexsort((v, v)) | np.nanargmax(m) | np.nanargmin(m, axis=1) | np.ix_(v > 1)
-np.ravel_multi_index((i, i), (4, 4)) | np.histogram_bin_edges(v, 3) | np.min_scalar_type(v) | np.packbits(v > 1)
+np.ravel_multi_index((i, i), (4, 4)) | np.min_scalar_type(v) | np.packbits(v > 1)
 np.unpackbits((i > 1).astype(np.uint8)) | np.result_type(v, np.float32) | np.result_type(i, 1.0)
 np.common_type(v, i)
 np.can_cast(v, np.complex64) | np.einsum_path('i,i', v, v)[0] | np.diag_indices_from(m) | np.tril_indices_from(m)
@@ -130,7 +130,7 @@ np.piecewise(a, [a < 0.5], [1.0, lambda x: x**3])
 np.piecewise(a, a < 0.6, [lambda x: x**2])
 np.piecewise(np.reshape(a, (2, 2)), [np.reshape(a < 0.6, (2, 2))], [np.sin, 2.0]) + a[0]
 np.nancumsum(np.where(a > 0.9, np.nan, a)) | np.nancumprod(np.where(a > 0.9, np.nan, a))
-np.nancumsum(np.reshape(a, (2, 2)), 1)
+np.nancumsum(np.reshape(a, (2, 2)), 1) | np.histogram_bin_edges(a, 3)
 """)
 if hasattr(np, "cumulative_sum"):
     CURVES += cases("""

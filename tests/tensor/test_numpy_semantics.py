@@ -265,3 +265,185 @@ def test_copy_and_conjugate() -> None:
     y = x.copy()
     y[0] = 0
     np.testing.assert_array_equal(x.numpy(), A)
+
+
+# Copies ---------------------------------------------------------------------------------------------------------------
+
+COPYING = [
+    *("np.take(x, 0)", "np.take(x, 0, axis=0)", "np.take(x, 1, 1)", "np.take(x, np.int64(5))", "np.block(x)"),
+    *("np.conjugate(x)", "np.conj(x)", "np.positive(x)", "np.clip(x, None, None)", "np.roll(x, 0)", "np.tile(x, 1)"),
+    *(f"np.pad(x, 0, mode={mode!r})" for mode in ("constant", "edge", "wrap", "reflect", "symmetric")),
+    *("np.insert(x, [], np.zeros((0, 3)), 0)", "np.delete(x, [], 0)", "np.append(x, np.zeros((0, 3)), 0)"),
+    *("np.concatenate([x])", "np.resize(x, (2, 3))", "np.median(x, axis=())", "np.nan_to_num(x)"),
+]
+
+
+@pytest.mark.parametrize("code", COPYING)
+def test_what_numpy_copies_is_no_view(code: str) -> None:
+    call = eval(f"lambda x: {code}", {"np": np})
+    compared(call, A)
+    x = pullback.tensor(A)
+    call(x)[...] = 9.0
+    np.testing.assert_array_equal(x.numpy(), A)
+
+
+def test_rows_are_exchanged_by_way_of_take() -> None:
+    def exchanged(x: Any) -> Any:
+        x = x * 1
+        first = np.take(x, 0, axis=0)
+        x[0] = x[1]
+        x[1] = first
+        return x
+
+    compared(exchanged, A)
+
+
+# Positions and coefficients as NumPy reads them -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.take(x, np.array([True, False]), axis=0),
+        lambda x: np.take(x, [[True]], axis=1),
+        lambda x: np.take(x, True),
+        lambda x: np.take(x, [True, False, True], mode="clip"),
+        lambda x: np.take(x, [], axis=0),
+        lambda x: np.polyval(np.poly1d([1.0, 2.0, 4.0]), x),
+        lambda x: np.convolve(np.poly1d([1.0, 2.0]), x[0]),
+        lambda x: np.polymul(np.append([0.0, 0.0], x[0]), [0.0, 1.0, 2.0]),
+        lambda x: np.polymul(x[0] * 0, x[0]),
+        lambda x: np.polyint(x[0], 2, k=[1.0]),
+        lambda x: np.polyint(x[0], 3, k=x[1, :1]),
+        lambda x: np.polyint(x[0], 2, k=[x[1, 0], 2.0]),
+        lambda x: np.polyint(x[0], 1, k=[1.0, 2.0]),
+        lambda x: np.polyint(x[0], 0),
+        lambda x: np.polyint(x[0], 1, k=np.float64(2.0)),
+        lambda x: np.trapezoid(x, dx=np.array([1.0, 2.0])),
+        lambda x: np.trapezoid(x, dx=[1.0, 2.0]),
+        lambda x: np.trapezoid(x, dx=x[0, :2]),
+        lambda x: np.trapezoid(x, dx=np.array([[1.0, 2.0, 3.0]]), axis=0),
+        lambda x: np.trapezoid([1.0, 2.0, 4.0], dx=x[:, :2]),
+        lambda x: np.cov(x[:1], rowvar=False, ddof=0),
+        lambda x: np.cov(x[:1], x[1:], rowvar=False, ddof=0) if x.shape[0] < 2 else np.cov(x, x, False),
+        lambda x: np.cov(x[0], rowvar=False),
+        lambda x: np.cov(x[0], x[1:], rowvar=False),
+        lambda x: np.insert(x, [1], [[7.0], [8.0]], axis=0) if x.ndim < 2 else np.insert(x[0], [1], [7.0, 8.0]),
+        lambda x: np.insert(x, [1], np.ones((2, 3)), axis=0),
+        lambda x: np.insert(x, np.array([True, False]), 7.0, axis=0),
+        lambda x: np.insert(x, 1, [7.0, 8.0], axis=1),
+        lambda x: np.insert(x, [0, 2], x[:, :2] * 2, axis=1),
+        lambda x: np.insert(np.zeros(2), 1, x[0]),
+        lambda x: np.insert(x, slice(0, 2), [7.0, 8.0]),
+        lambda x: np.insert(x, -1, True),
+        lambda x: np.piecewise(x[0], np.stack([x[0] < 0.5, x[0] > 0.9]), [lambda v: v**2, np.sin, 3.0]),
+        lambda x: np.piecewise(x[0], [[True, False, True], [False, True, False]], [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x[:, :2], [[True, False], [False, True]], [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x[:, :2], np.array([[True, False], [False, True]]), [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x[0, 0], [x[0, 0] < 9, x[0, 0] > 9], [lambda v: v**2, np.sin]),
+        lambda x: np.piecewise(x, x[None] < 0.5, [lambda v: v**2, 1.0]),
+        lambda x: np.average(x[None], axis=(0, 2), weights=[[1.0, 2.0, 4.0]]),
+        lambda x: np.average(x, axis=(1, 0), weights=[[1.0, 2.0], [4.0, 3.0], [0.5, 1.0]]),
+        lambda x: np.average(x[None], axis=(-1, 0), weights=x[:1].T, keepdims=True),
+        lambda x: np.average(x, axis=(1,), weights=[1.0, 2.0, 4.0]),
+        lambda x: np.clip(x, None, None),
+    ],
+)
+def test_arguments_are_read_as_by_numpy(call: Callable[..., Any]) -> None:
+    compared(call, A)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.polyval(x, np.poly1d([1.0, 2.0])),
+        lambda x: np.polyadd(np.poly1d([1.0, 2.0]), x),
+        lambda x: np.polysub(x, np.poly1d([1.0, 2.0])),
+        lambda x: np.polymul(x, np.poly1d([1.0, 2.0, 0.0])),
+    ],
+)
+def test_a_polynomial_object_is_its_coefficients(call: Callable[..., Any]) -> None:
+    np.testing.assert_allclose(call(pullback.tensor(A[0])).numpy(), call(A[0]).coeffs, strict=True)
+    assert gradcheck(call, [pullback.tensor(A[0], requires_grad=True)])
+
+
+@pytest.mark.parametrize("dtype", [complex, np.complex128])
+@pytest.mark.parametrize("moment", [np.var, np.std, np.nanvar, np.nanstd])
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_a_moment_has_the_dtype_that_is_asked_for(moment: Callable[..., Any], dtype: Any) -> None:
+    compared(lambda x: moment(x, axis=1, dtype=dtype), A)
+
+
+@pytest.mark.parametrize("dtype", [int, np.int32, pullback.int64])
+def test_a_grid_of_integers_is_rounded_down(dtype: Any) -> None:
+    for ends in ((-2.6, 2.3), (2.3, -2.6)):
+        low, high = (pullback.tensor(end, dtype=pullback.float64) for end in ends)
+        assert np.linspace(low, high, 6, dtype=dtype).tolist() == np.linspace(*ends, 6, dtype=int).tolist()
+
+
+def test_values_take_the_dtype_of_the_array_they_are_inserted_in() -> None:
+    for array in (np.arange(3), np.arange(3, dtype=np.float32)):
+        found = np.insert(array, 1, pullback.tensor([1.7, 2.2]))
+        np.testing.assert_array_equal(found.numpy(), np.insert(array, 1, [1.7, 2.2]), strict=True)
+    with pytest.raises(TypeError, match=r"gradient would be lost(.|\n)*arr.astype\(float\)"):
+        np.insert(np.arange(3), 1, pullback.tensor(1.7, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.interp(x, [0.0, 1.0, 2.0], [1.0, 2.0]),
+        lambda x: np.interp(x, [0.0, 1.0], [1.0, 2.0, 3.0], period=3.0),
+        lambda x: np.interp(x, [], []),
+        lambda x: np.interp(x, [[0.0, 1.0]], [[0.0, 1.0]]),
+        lambda x: np.polyint(x[0], 3, k=[1.0, 2.0]),
+        lambda x: np.polyint(x[0], -1),
+        lambda x: np.polyder(x[0], -1),
+        lambda x: np.insert(x, [0, 1], [1.0, 2.0, 3.0]),
+    ],
+)
+def test_what_numpy_refuses_is_refused(call: Callable[..., Any]) -> None:
+    for x in (A, pullback.tensor(A)):
+        with pytest.raises(ValueError, match=r"\w"):
+            call(x)
+
+
+def test_the_edges_of_a_histogram_follow_the_ends() -> None:
+    def edges(x: Any) -> Any:
+        return np.histogram_bin_edges(x, 4)
+
+    compared(edges, A, forward=False)
+    compared(lambda x: np.histogram_bin_edges(x, [0.0, 1.0]), A)
+    x = pullback.tensor(A, requires_grad=True)
+    for bins in (4, "sturges", [0.1, 0.5]):
+        assert np.array_equal(np.histogram_bin_edges(x, bins), np.histogram(x, bins)[1])
+    assert gradcheck(edges, [x])
+
+
+def test_coefficients_of_a_batch_keep_the_zeros_in_front() -> None:
+    batch = pullback.tensor([[0.0, 2.0], [1.0, 3.0]])
+    found = pullback.vmap(lambda p: np.polymul(p, [1.0, 1.0]))(batch)
+    assert found.tolist() == [[0.0, 2.0, 2.0], [1.0, 4.0, 3.0]]
+
+
+def test_a_mask_may_be_a_tensor() -> None:
+    mask = np.array([True, False, True])
+    for call in (
+        lambda m: np.sum(A[0], where=m),
+        lambda m: np.max(A[0], where=m, initial=0.0),
+        lambda m: np.add(A[0], 1.0, where=m, out=np.zeros(3)),
+    ):
+        assert np.array_equal(call(pullback.tensor(mask)), call(mask))
+    with pytest.raises(TypeError, match=r"^numpy.add.reduce\(\) of a Tensor got an unexpected .*'where'"):
+        np.add.reduce(pullback.tensor(A[0]), where=mask)
+
+
+@pytest.mark.parametrize("function", [np.poly, np.roots, np.trim_zeros, np.spacing, np.union1d])
+def test_a_function_without_a_rule_says_what_to_write_inside_of_a_transform(function: Callable[..., Any]) -> None:
+    t = pullback.tensor(A)
+    call = (lambda x: function(x, x)) if function is np.union1d else function
+    words = rf"^numpy.{function.__name__}\(\) has no rule(.|\n)*inside of {{}}\(\)(.|\n)*What to do: write"
+    with pytest.raises(RuntimeError, match=words.format("vmap")):
+        pullback.vmap(call)(t)
+    with pytest.raises(RuntimeError, match=words.format("jvp")):
+        pullback.func.jvp(call, (t[0],), (t[1],))

@@ -89,6 +89,13 @@ def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
                 f"  What to do: {instead}, wrap it as a pullback.autograd.Function, or call it on t.detach().numpy() "
                 "if no gradient is wanted."
             )
+        if isinstance(value, tensor) and isinstance(value._data, LevelPayload):
+            name = full_name(function)
+            do = INSTEAD.get(function) or INSTEAD.get(name) or "use functions that have one"
+            raise RuntimeError(
+                f"{name}() has no rule for a Tensor, and NumPy cannot have the values of a tensor inside of "
+                f"{value._data.level.title}().\n  What to do: {do}, or wrap it as a pullback.autograd.Function."
+            )
         return value._data if isinstance(value, tensor) else value
 
     return function(*[payload(a) for a in args], **{k: payload(v) for k, v in kwargs.items()})

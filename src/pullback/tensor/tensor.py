@@ -514,10 +514,11 @@ class Tensor(Methods):
             do = kept_gradients.of_written(kept_gradients.assigned_to())
             lost = f"{full_name(ufunc)}(): a Tensor cannot be written into out=, its gradient would be lost."
             raise TypeError(f"{lost}\n  What to do: {do}; or use t.detach().numpy().")
+        called = ufunc if method == "__call__" else getattr(ufunc, method)
+        if isinstance(mask := kwargs.get("where"), Tensor) and not any(isinstance(t, Tensor) for t in inputs):
+            return called(*inputs, **{**kwargs, "where": mask.numpy()})  # of arrays, where a mask says
         rule = None if out else rule_of(ufunc, method, kwargs)
-        if rule is not None:
-            return by_rule(ufunc, rule, inputs, kwargs)
-        return without_rule(Tensor, ufunc if method == "__call__" else getattr(ufunc, method), inputs, kwargs)
+        return without_rule(Tensor, called, inputs, kwargs) if rule is None else by_rule(called, rule, inputs, kwargs)
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         rule = NUMPY.get(func)

@@ -89,7 +89,7 @@ def _conj(input: Any) -> Any:
 
 
 @composite(
-    numpy={np.conjugate: lambda x: conj(x)},
+    numpy={np.conjugate: lambda x: _conj(x) if x.is_complex() else x.clone()},
     out=False,
     samples=lambda: [*unary(), *_COMPLEX],
     refused=NO_UNARY,

@@ -267,7 +267,8 @@ def _above(g: Any, input: Any, min: Any, max: Any) -> Any:
 
 
 def _clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Tensor:
-    return clamp(a, min if a_min is None else a_min, max if a_max is None else a_max)
+    low, high = min if a_min is None else a_min, max if a_max is None else a_max
+    return a.clone() if low is None and high is None else clamp(a, low, high)
 
 
 @pointwise(

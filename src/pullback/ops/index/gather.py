@@ -307,15 +307,22 @@ def take(input: Any, index: Any) -> Any:
 
 
 def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:
-    """numpy.take, whose positions may be negative and of any shape."""
+    """numpy.take, a copy. Positions may be negative, of any shape, and bools, which are 0 and 1."""
     found = indices if isinstance(indices, Tensor) else as_array(indices)
+    if found.ndim and not math.prod(found.shape) and not isinstance(indices, (Tensor, np.ndarray)):
+        found = found.astype(np.int64)  # an empty list, which NumPy reads as one of floats
+    if isinstance(found, Tensor) and found._data.dtype.kind == "b":
+        found = found.to(np.int64)
+    elif found.dtype == bool:
+        found = found.astype(np.int64)
     if axis is None:
         a, axis = reshape(a, -1), 0
     axis = wrap_axis(axis, a.ndim)
     if mode != "raise":
         n, found = a._data.shape[axis], found.detach().numpy() if isinstance(found, Tensor) else found
         found = found % n if mode == "wrap" else np.clip(found, 0, n - 1)
-    return a[(*[FULL] * axis, found)]
+    taken = a[(*[FULL] * axis, found)]
+    return taken if found.ndim else taken.clone()
 
 
 # Masks --------------------------------------------------------------------------------------------------------------

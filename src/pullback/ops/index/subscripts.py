@@ -313,6 +313,11 @@ def pick_at(input: Any, indices: Any) -> Any:
         return input[tuple([FULL if p is None else p for p in found])]
     except IndexError as error:
         raise outside(error, input) from None
+    except errors.NotConverted:  # an array, at positions that are none
+        payload = next((p for p in found if is_payload(p)), None)
+        if payload is None or type(input) is not np.ndarray:
+            raise
+        return pick_at.op.forward(payload.like(input), indices)
 
 
 @method("__getitem__")

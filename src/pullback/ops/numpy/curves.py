@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...interpreters.batched import Batched
 from ...table.entry import bilinear
 from ...tensor.arrays import as_array, wrap_axis
+from ...tensor.memory import LevelPayload
 from ...tensor.protocol import INSTEAD
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
@@ -44,7 +46,8 @@ def _linspace(
     if endpoint and num > 1:
         found = where(wrap(places == parts), stop, found)
     found = movedim(found, 0, axis) if axis else found
-    found = found if dtype is None else to(found, dtype)
+    if dtype is not None:
+        found = to(np.floor(found) if np.dtype(dtype).kind in "iu" else found, dtype)
     return (found, step) if retstep else found
 
 
@@ -64,6 +67,9 @@ def _double(value: Any) -> Tensor:
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """numpy.interp, differentiable in all of `x`, `xp` and `fp`."""
     x, xp, fp = map(_double, (x, xp, fp))
+    if xp._data.ndim != 1 or xp._data.shape != fp._data.shape or not xp._data.size:
+        found = f"xp of shape {tuple(xp.shape)}, fp of shape {tuple(fp.shape)}"
+        raise ValueError(errors.message("numpy.interp()", expected="points in two vectors of one length", found=found))
     if period is not None:
         x, xp = np.remainder(x, abs(period)), np.remainder(xp, abs(period))
         order = np.argsort(xp)
@@ -147,7 +153,13 @@ def _correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
 
 
 def _polyval(p: Any, x: Any) -> Any:
-    """Horner's rule."""
+    """Horner's rule. A poly1d is read as its coefficients, and for x it is composed."""
+    p = p.coeffs if isinstance(p, np.poly1d) else p
+    if isinstance(x, np.poly1d):
+        found, *rest = _vectors("numpy.polyval", p)[0].split(1)
+        for c in rest:
+            found = NUMPY[np.polyadd](_convolve(found, x.coeffs), c)
+        return found
     found = np.zeros_like(x) if isinstance(x, Tensor) else np.zeros(np.shape(x))
     for i in range(np.shape(p)[0]):
         found = found * x + p[i]
@@ -181,8 +193,34 @@ def _padded(*values: Any) -> list[Any]:
     return [np.pad(t, (size - t._data.shape[0], 0)) for t in found]
 
 
+def _varies(t: Tensor) -> bool:
+    """Whether a tensor stands for those of a batch."""
+    held = t._data.held if isinstance(t._data, LevelPayload) else ()
+    return isinstance(t._data, Batched) or any(map(_varies, held))
+
+
+def _trimmed(coefficients: Any) -> Tensor:
+    (t,) = _vectors("numpy.polymul", coefficients)
+    if _varies(t):
+        return t
+    nonzero = np.not_equal(t.detach(), 0)
+    start = next((i for i in range(t._data.shape[0] - 1) if bool(nonzero[i])), t._data.shape[0] - 1)
+    return t[start:] if start else t
+
+
+def _product(a1: Any, a2: Any) -> Tensor:
+    """numpy.polymul: of vectors without the zeros in front. `vmap` keeps those, which each may have or not."""
+    return _convolve(_trimmed(a1), _trimmed(a2))
+
+
+def _check_order(name: str, m: int) -> None:
+    if m < 0:
+        raise ValueError(errors.message(f"numpy.{name}()", expected="m to be 0 or more", found=repr(m)))
+
+
 def _polyder(p: Any, m: int = 1) -> Tensor:
     (p,) = _vectors("numpy.polyder", p)
+    _check_order("polyder", m)
     for _ in range(m):
         p = p[:-1] * wrap(np.arange(p._data.shape[0] - 1, 0, -1))
     return p
@@ -190,8 +228,13 @@ def _polyder(p: Any, m: int = 1) -> Tensor:
 
 def _polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
     (p,) = _vectors("numpy.polyint", p)
-    added = [0.0] * m if k is None else [k] * m if np.ndim(k) == 0 else list(k)
-    for constant in added:
+    _check_order("polyint", m)
+    k = 0.0 if k is None else k
+    added = list(k) if isinstance(k, (list, tuple)) or np.ndim(k) else [k]
+    added = added * m if len(added) == 1 else added
+    if len(added) < m:
+        raise ValueError(errors.message("numpy.polyint(): k", expected=f"1 constant or {m}", found=f"{len(added)}"))
+    for constant in added[:m]:
         p = p / wrap(np.arange(p._data.shape[0], 0, -1))
         p = cat([p, reshape(alike(constant)[0], (1,)).to(p.dtype)])
     return p
@@ -224,8 +267,11 @@ def _apply_over_axes(func: Callable[..., Any], a: Any, axes: Any) -> Any:
 def _piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
     """numpy.piecewise: each function sees the elements for which its condition holds. So `vmap` refuses it."""
     (x,) = alike(x)
-    several = isinstance(condlist, (list, tuple)) and (not x._data.ndim or np.ndim(condlist[0]))
-    masks = [expand(c, x._data.shape) for c in constants(condlist if several else [condlist])]
+    ndim, shape = x._data.ndim, tuple(x._data.shape)
+    listed = isinstance(condlist, (list, tuple)) or np.ndim(condlist)
+    several = listed and (not ndim or np.ndim(condlist[0]))
+    masks: list[Any] = constants(list(condlist) if several else [condlist])  # of the first axes, or of all
+    masks = [expand(reshape(c, (*c.shape, *(1,) * (ndim - c._data.ndim))), shape) for c in masks]
     if len(funclist) == len(masks) + 1:
         masks = [*masks, np.logical_not(functools.reduce(np.logical_or, masks))]
     if len(funclist) != len(masks):
@@ -275,7 +321,7 @@ NUMPY.update(
         np.polyfit: _polyfit,
         np.polyadd: lambda a1, a2: np.add(*_padded(a1, a2)),
         np.polysub: lambda a1, a2: np.subtract(*_padded(a1, a2)),
-        np.polymul: lambda a1, a2: _convolve(a1, a2),
+        np.polymul: _product,
         np.polyder: _polyder,
         np.polyint: _polyint,
         np.apply_along_axis: _apply_along_axis,

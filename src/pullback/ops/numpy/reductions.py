@@ -20,7 +20,7 @@ from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..reduce.counting import bincount, histogram
-from ..reduce.differences import diff, gradient_along, trapezoid, widths
+from ..reduce.differences import _cut, diff, gradient_along, trapezoid, widths
 from ..reduce.extremes import amax, amin
 from ..reduce.picking import many_jvp, many_rule
 from ..reduce.quantiles import INTERPOLATIONS, check_probability, quantiles
@@ -80,7 +80,8 @@ def _moment(moment: Any) -> Any:
         a: Any, axis: Any = None, dtype: Any = None, *, ddof: Any = 0, keepdims: bool = False, correction: Any = None
     ) -> Tensor:
         given = _floating(a) if dtype is None else _tensor(a, dtype)
-        return moment(given, axis, keepdim=keepdims, correction=ddof if correction is None else correction)
+        found = moment(given, axis, keepdim=keepdims, correction=ddof if correction is None else correction)
+        return found if dtype is None else to(found, dtype)  # which may be complex
 
     return call
 
@@ -111,7 +112,8 @@ def _nan_moment(root: bool) -> Any:
         square = np.square(np.absolute(centred)) if a.is_complex() else np.square(centred)
         left = np.sum(~missing, axis=axis, keepdims=keepdims) - (ddof if correction is None else correction)
         found = np.sum(square, axis=axis, keepdims=keepdims) / where(left > 0, left, np.nan)
-        return where(found == 0, 0, np.sqrt(where(found == 0, 1, found))) if root else found
+        found = where(found == 0, 0, np.sqrt(where(found == 0, 1, found))) if root else found
+        return found if dtype is None else to(found, dtype)
 
     return call
 
@@ -134,15 +136,17 @@ def _average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fal
     a = _floating(a)
     w = np.ones_like(a) if weights is None else _floating(weights)
     if w._data.shape != a._data.shape:
-        if not isinstance(axis, (int, np.integer)) or w._data.shape != (a._data.shape[axis],):
+        axes = () if axis is None else wrap_axes(axis, a._data.ndim) or ()
+        if not axes or w._data.shape != tuple(a._data.shape[i] for i in axes):
             raise TypeError(
                 errors.message(
                     "numpy.average()",
-                    expected="weights of the shape of a, or a vector along axis",
+                    expected="weights of the shape of a, or of its axes in axis",
                     found=f"{errors.describe(w)}, axis={axis}",
                 )
             )
-        w = reshape(w, tuple(-1 if i == wrap_axis(axis, a._data.ndim) else 1 for i in range(a._data.ndim)))
+        w = permute(w, tuple(int(i) for i in np.argsort(axes)))
+        w = reshape(w, tuple(n if i in axes else 1 for i, n in enumerate(a._data.shape)))
     total = sum(expand(w, a._data.shape), axis, keepdims)
     found = sum(a * w, axis, keepdims) / total
     return (found, expand(total, found._data.shape)) if returned else found
@@ -295,6 +299,10 @@ def _ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
 
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
+    if x is None and np.ndim(dx):  # the widths of the strips
+        y = _floating(y)
+        axis = wrap_axis(axis, y._data.ndim)
+        return sum(_tensor(dx) * (_cut(y, axis, 1, None) + _cut(y, axis, None, -1)) / 2.0, axis)
     return trapezoid(_floating(y), None if x is None else _tensor(x), dx=dx if x is None else None, dim=axis)
 
 
@@ -316,15 +324,20 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     return found[0] if len(found) == 1 else tuple(found)
 
 
+_TURNS_A_ROW = np.cov(np.ones((1, 2)), rowvar=False, ddof=0).ndim == 2
+"""Whether NumPy reads a matrix of one row as one observation with ``rowvar=False``, as it does since 2.2."""
+
+
 def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
-    """The variables as rows: those of `m`, then those of `y`."""
+    """The variables as rows: those of `m`, then those of `y`, of which one row is always one variable."""
 
-    def rows(value: Any) -> Tensor:
+    def rows(value: Any, turns: bool) -> Tensor:
         t = _floating(value)
-        t = reshape(t, (1, -1)) if t._data.ndim < 2 else t
-        return t if rowvar or t._data.shape[0] == 1 else permute(t, (1, 0))
+        if t._data.ndim < 2:
+            return reshape(t, (1, -1))
+        return t if rowvar or (t._data.shape[0] == 1 and not turns) else permute(t, (1, 0))
 
-    return rows(m) if y is None else cat([rows(m), rows(y)])
+    return rows(m, _TURNS_A_ROW) if y is None else cat([rows(m, _TURNS_A_ROW), rows(y, False)])
 
 
 def _cov(
@@ -360,6 +373,10 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
     weight = None if weights is None else _tensor(weights, a.dtype)
     counts, edges = histogram(a, edges, range=range, weight=weight, density=bool(density))
     return to(counts, np.int64) if weights is None and not density else counts, edges
+
+
+def _histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+    return _histogram(a, bins, range, None, weights)[1]
 
 
 def _bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
@@ -401,6 +418,7 @@ NUMPY.update(
         np.cov: _cov,
         np.corrcoef: _corrcoef,
         np.histogram: _histogram,
+        np.histogram_bin_edges: _histogram_bin_edges,
         np.bincount: _bincount,
         **({np.in1d: _in1d} if hasattr(np, "in1d") else {}),  # before NumPy 2.4
     }

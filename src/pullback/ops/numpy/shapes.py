@@ -14,12 +14,13 @@ import numpy as np
 from ... import errors
 from ...tensor.arrays import wrap_axis
 from ...tensor.protocol import without_rule
-from ...tensor.tensor import NUMPY, Tensor, extend, wrap
+from ...tensor.tensor import NUMPY, Tensor, extend, is_tracked, wrap
 from ..elementwise.limits import where
 from ..index.gather import index_select, take, take_along_dim
-from ..shape.axes import movedim, transpose
+from ..make.conversion import to
+from ..shape.axes import transpose
 from ..shape.joining import cat, constants, stack
-from ..shape.reshape import broadcast_tensors, expand, flatten, reshape
+from ..shape.reshape import broadcast_tensors, flatten, reshape
 from ..shape.slices import placed
 from ..shape.splitting import tensor_split, unbind
 
@@ -63,19 +64,22 @@ def _append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
 
 
 def _insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
-    """numpy.insert: values inserted before positions. They are appended, then all slices are put in order."""
+    """numpy.insert: values, in the dtype of the array, before positions. NumPy inserts their numbers among its own."""
     arr, axis = _axis(arr, axis)
     (values,) = constants([values])
-    shape, n = [*arr._data.shape], arr._data.shape[axis]
-    values = reshape(values, (1,) * (len(shape) - values._data.ndim) + tuple(values._data.shape))
-    if np.ndim(obj) == 0 and not isinstance(obj, slice):
-        values = movedim(values, 0, axis)  # one position: insert all values along their first axis
-        count = values._data.shape[axis]
-    else:
-        count = len(np.insert(np.arange(n), obj, 0)) - n
-    shape[axis] = count
-    order = np.insert(np.arange(n), obj, np.arange(n, n + count))
-    return index_select(cat([arr, expand(values, shape)], axis), axis, wrap(order))
+    if is_tracked(values) and arr._data.dtype.kind in "biu":
+        raise TypeError(
+            errors.message(
+                f"numpy.insert(): values in {errors.describe(arr)} are rounded, their gradient would be lost",
+                found=errors.describe(values),
+                do="convert the array: numpy.insert(arr.astype(float), obj, t)",
+            )
+        )
+    n, count = arr._data.size, values._data.size
+    places, added = np.arange(n), np.arange(n, n + count)
+    at = _values(obj) if isinstance(obj, Tensor) else obj
+    order = np.insert(places.reshape(arr._data.shape), at, added.reshape(values._data.shape), axis)
+    return take(cat([flatten(arr), flatten(to(values, arr._data.dtype))]), wrap(order))
 
 
 def _delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
@@ -106,7 +110,7 @@ def _block(arrays: Any) -> Tensor:
         (part,) = constants([part])
         return reshape(part, (1,) * (rank - part._data.ndim) + tuple(part._data.shape))
 
-    return joined(arrays, levels)
+    return joined(arrays, levels) if levels else joined(arrays, 0).clone()
 
 
 def _resize(a: Tensor, new_shape: Any) -> Tensor:
@@ -158,10 +162,10 @@ def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> T
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(i, pad_width.get(i - len(shape), (0, 0))) for i in range(len(shape))]
         pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
-    widths = np.broadcast_to(_values(pad_width), (len(shape), 2)).tolist()
+    widths = np.broadcast_to(_values(pad_width), (len(shape), 2))
     if mode == "constant":
-        frame = np.pad(np.zeros(shape, array._data.dtype), widths, mode, **how)
-        inside = tuple(slice(before, before + n) for (before, _), n in zip(widths, shape, strict=True))
+        frame = np.pad(np.zeros(shape, array._data.dtype), widths.tolist(), mode, **how)
+        inside = tuple(slice(before, before + n) for (before, _), n in zip(widths.tolist(), shape, strict=True))
         out = placed(array, inside, frame.shape)
         return out + wrap(frame) if frame.any() else out
     if mode not in ("edge", "reflect", "symmetric", "wrap") or how.get("reflect_type", "even") != "even":
@@ -172,11 +176,11 @@ def _pad(array: Tensor, pad_width: Any, mode: Any = "constant", **how: Any) -> T
                 found=f"mode {mode!r}" + f" with {how}" * bool(how),
             )
         )
-    for axis, (before, after) in enumerate(widths):
+    for axis, (before, after) in enumerate(widths.tolist()):
         if before or after:
             order = np.pad(np.arange(shape[axis]), (before, after), mode)
             array = index_select(array, axis, wrap(order))
-    return array
+    return array if widths.any() else array.clone()
 
 
 # Not for Tensors ------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def _called(function: Callable[..., Any], array_of: Callable[[Tensor], Any]) -> 
 
 BY_VALUE: list[Callable[..., Any]] = [
     *(np.array2string, np.array_repr, np.array_str, np.array_equiv, np.may_share_memory, np.shares_memory),
-    *(np.digitize, np.lexsort, np.nanargmax, np.nanargmin, np.ix_, np.ravel_multi_index, np.histogram_bin_edges),
+    *(np.digitize, np.lexsort, np.nanargmax, np.nanargmin, np.ix_, np.ravel_multi_index),
     *(np.min_scalar_type, np.packbits, np.unpackbits, np.isnat, np.datetime_as_string),
     *(np.busday_count, np.busday_offset, np.is_busday),
     *([np.bitwise_count] if hasattr(np, "bitwise_count") else []),  # NumPy 2.0

@@ -53,6 +53,9 @@ class interp1d:  # noqa: N801 - SciPy's name
         self._plain = scipy.interpolate.interp1d(
             bare(x), bare(y), kind, axis, copy, bounds_error, bare(fill_value), assume_sorted
         )
+        given = [np.asarray(bare(v)) for v in (x, y)]
+        doubles = all(v.dtype in (np.dtype(np.float64), np.dtype(int)) for v in given)
+        self._by_numpy = doubles and given[1].ndim == 1 and not isinstance(fill_value, str)  # as SciPy
         x, y = floating(x), floating(y)
         if not assume_sorted:
             order = argsort(as_tensor(x), stable=True)
@@ -91,6 +94,8 @@ class interp1d:  # noqa: N801 - SciPy's name
         return result_axes(np.reshape(out, (*x.shape, *self._y.shape[1:])), x.ndim, self.axis if x.ndim else 0)
 
     def _linear(self, q: Any) -> Any:
+        if self._by_numpy:
+            return np.interp(q, self.x, self._y)
         high = clamp(searchsorted(self.x, q), 1, len(self.x) - 1)
         x0, x1, y0, y1 = self.x[high - 1], self.x[high], self._y[high - 1], self._y[high]
         return (y1 - y0) / beside(x1 - x0, y0.ndim) * beside(q - x0, y0.ndim) + y0

@@ -24,6 +24,7 @@ from ..array_nodes import Array, array_of, floating, tensor_of
 from ..mirror import mirrors
 from ..solutions import alike
 from .mapping import adjoint, mapped
+from .matrix_equations import solve_sylvester
 
 
 class Primary(Function):
@@ -79,8 +80,21 @@ def block(a: Any, e: Any) -> Any:
 
 def directional(f: Callable[[Array], Array], a: Any, e: Any) -> Any:
     """The derivative of f at `a` in the direction `e`, recorded."""
+    if f is _SIGN:
+        return _sign_direction(a, e)
     n = a.shape[-1]
     return Primary.apply(f, block(a, e))[..., :n, n:]
+
+
+def _sign_direction(a: Any, e: Any) -> Any:
+    """The derivative L of the sign S: ``N L + L N = E - S E S`` with ``N = A S`` (Kenney and Laub; Higham, chapter 5).
+
+    The block matrix has every eigenvalue twice, and SciPy's `signm` finds no accurate sign of such a matrix.
+    """
+    a, e = alike(a, e)
+    s = Primary.apply(_SIGN, a)
+    n = a @ s
+    return solve_sylvester(n, n, e - s @ e @ s)
 
 
 _HOW = "block matrix ``f([[A, E], [0, A]])``"
@@ -97,6 +111,9 @@ def _quietly(function: Callable[..., Array], *args: Any) -> Array:
         return function(*args)
     finally:
         np.random.set_state(before)
+
+
+_SIGN = _plain("signm")
 
 
 def _matrix_function(name: str, what: str, limits: str = "") -> Callable[..., Any]:
@@ -118,7 +135,23 @@ tanhm = _matrix_function("tanhm", "The hyperbolic tangent of a matrix.")
 _OFF = "no eigenvalue is 0 or negative"
 logm = _matrix_function("logm", "The principal logarithm of a matrix.", _OFF)
 sqrtm = _matrix_function("sqrtm", "The principal square root of a matrix.", _OFF)
-signm = _matrix_function("signm", "The sign of a matrix: the sign of the real part of its eigenvalues.")
+
+
+@mapped(
+    "signm",
+    "A",
+    derivative="Sylvester's equation ``N L + L N = E - S E S``",
+    limits="no eigenvalue has the real part 0",
+)
+def signm(A: Any) -> Tensor:
+    """The sign of a matrix: the sign of the real part of its eigenvalues.
+
+    >>> from pullback.scipy.linalg import signm
+    >>> signm([[2.0, 3.0], [0.0, -1.0]])
+    tensor([[ 1.,  2.],
+            [ 0., -1.]], dtype=pullback.float64)
+    """
+    return Primary.apply(_SIGN, _square("signm", A))
 
 
 @mapped("expm", "A", derivative="block matrix ``f([[A, E], [0, A]])``")

@@ -59,7 +59,7 @@ def _correlated(x: Any, weights: Any, axis: int, mode: str, cval: Any, origin: i
 def _one_axis(name: str, input: Any, weights: Any, axis: int, output: Any, mode: str, cval: Any, origin: int) -> Any:
     x, w = floating(input), floating(weights)
     cval, origin = plain_setting(f"ndimage.{name}", cval=cval, origin=origin)
-    few = np.take(bare(x), range(1), axis=axis) if x.ndim else bare(x)
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
     getattr(scipy.ndimage, name)(few, bare(w), axis, None, mode, cval, origin)  # SciPy's checks
     if name == "convolve1d":
         origin = -origin - (len(w) % 2 == 0)
@@ -205,7 +205,7 @@ def uniform_filter1d(
     """
     x = floating(input)
     size, cval, origin = plain_setting("ndimage.uniform_filter1d", size=size, cval=cval, origin=origin)
-    few = np.take(bare(x), range(1), axis=axis) if x.ndim else bare(x)
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
     scipy.ndimage.uniform_filter1d(few, size, axis, None, mode, cval, origin)  # SciPy's checks
     before = size // 2 + origin
     x = extended(x, axis, before, size - 1 - before, mode, cval)

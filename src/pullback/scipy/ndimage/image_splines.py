@@ -167,7 +167,7 @@ class Spline(NamedTuple):
         elif self.mode == "constant":
             q = np.where(inside, q, 0)
         elif self.mode == "nearest":
-            q, inside = np.clip(q, 0, n - 1), np.where(inside | (derived == 0), 1, 0)
+            q, inside = np.clip(q, -1 - self.order, n + self.order), np.ones(len(q))  # constant beyond
         else:
             inside = np.ones(len(q))
         left = np.floor(q if self.order % 2 else q + 0.5)

@@ -27,6 +27,11 @@ _MARGINS = ("nearest", "grid-constant")
 def _sampled(x: Any, q: Any, order: int, mode: str, cval: Any, prefilter: bool) -> Any:
     """The image (..., *shape) at the coordinates (axes, points)."""
     dtype, ndim = x._data.dtype, len(q)
+    if not all(x.shape[-ndim:]):
+        if q.shape[-1]:
+            found = errors.describe(x)
+            raise ValueError(errors.message("scipy.ndimage", expected="an image that has pixels", found=found))
+        return np.sum(x) * np.zeros((*x.shape[:-ndim], 0), dtype)
     x, q = to(x, np.complex128 if dtype.kind == "c" else np.float64), to(floating(q), np.float64)
     if prefilter and order > 1:
         for axis in range(-ndim, 0):
@@ -255,7 +260,7 @@ def spline_filter1d(
     tensor([1., 1., 1.], dtype=pullback.float64)
     """
     x = floating(input)
-    few = np.take(bare(x), range(1), axis=axis) if x.ndim else bare(x)
+    few = bare(x)[tuple(slice(1) for _ in x.shape)]
     scipy.ndimage.spline_filter1d(few, order, axis, few.dtype, mode)  # SciPy's checks
     out = coefficients(x, order, axis % x.ndim - x.ndim, mode) if order > 1 else x * 1
     return as_output("spline_filter1d", out, np.complex128 if out.is_complex() else output)

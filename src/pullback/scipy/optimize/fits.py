@@ -111,6 +111,7 @@ def least_squares(
     those that `fun` reads have derivatives. Without `jac` SciPy gets an exact Jacobian; "2-point" asks for differences.
     `progress` shows the iterations; method "lm" of SciPy's has no callback, and refuses it.
     The result is SciPy's OptimizeResult; `x`, `fun` and `cost` are Tensors, and `gradient_error` is as in `minimize`.
+    `jac` and `grad` are Tensors without a gradient.
 
     The derivative is that of the equation ``J^T f = 0``, whose Jacobian is the Hessian of the cost, with the second
     derivatives of the residuals. It holds for data that the model does not fit exactly.
@@ -229,6 +230,9 @@ def curve_fit(
     start = _first_guess(f, bounds) if p0 is None else floating(p0)
     y, weights = floating(ydata), None if sigma is None else floating(sigma)
     _check_data(where, check_finite, nan_policy, y, weights)
+    count = y.numel()
+    if weights is not None and weights.numel() != 1 and tuple(weights.shape) not in ((count,), (count, count)):
+        raise ValueError("`sigma` has incorrect shape.")
     data = floating(xdata) if isinstance(xdata, (list, tuple)) or hasattr(xdata, "dtype") else xdata
     more: list[Any] = []
 
@@ -236,7 +240,7 @@ def curve_fit(
         found: Tensor = f(x, *[p[i] for i in range(p.shape[0])]) - y
         if s is None:
             return found
-        return found / s if s.dim() == 1 else np.linalg.solve(np.linalg.cholesky(s), found)  # type: ignore[return-value]
+        return found / s if s.numel() == 1 or s.dim() == 1 else np.linalg.solve(np.linalg.cholesky(s), found)  # type: ignore[return-value]
 
     program = Squares(where, residuals, start, (data, y, weights), bounds, "linear", 1.0)
 
@@ -272,13 +276,13 @@ def curve_fit(
 
 def _check_data(where: str, check_finite: Any, nan_policy: Any, *data: Any) -> None:
     """SciPy's own error for NaN and infinities."""
-    for given in data:
-        if check_finite is not False and given is not None and not isinstance(given, Lifted):
-            np.asarray_chkfinite(array_of(given))
     if nan_policy == "omit":
         raise NotImplementedError(
             errors.message(f"{where}: nan_policy='omit'", do="leave the NaN out of xdata and ydata before the call")
         )
+    for given in data:
+        if check_finite is not False and given is not None and not isinstance(given, Lifted):
+            np.asarray_chkfinite(array_of(given))
 
 
 def _covariance(program: Squares, popt: Tensor, absolute: bool) -> Tensor:

@@ -35,7 +35,7 @@ def extended(x: Any, axis: int, before: int, after: int, mode: str, cval: Any = 
         return x
     n, axis = x.shape[axis], axis % x.ndim - x.ndim
     inner: Any = (..., slice(before, before + n), *[slice(None)] * (-1 - axis))
-    index = sources(n, before, after, mode)
+    index = sources(n, before, after, mode) if n else None  # zeros, whose number a filter takes off again
 
     def apply(a: Array) -> Array:
         if index is not None:

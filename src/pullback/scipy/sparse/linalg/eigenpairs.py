@@ -216,7 +216,28 @@ def _matrix(where: str, A: Any) -> SparseArray:
     return sparse(where, A)
 
 
-def _pairs(name: str, A: Any, M: Any, hermitian: bool, known: dict[str, Any]) -> tuple[Tensor, Tensor]:
+def _in_order_of(alone: Array, w: Array, v: Array, real: bool) -> tuple[Array, Array]:
+    """The pairs for the eigenvalues that SciPy finds without vectors: in its order, and of its half of a real's pair.
+
+    They are left as they are if the two calls found different eigenvalues.
+    """
+    all_w, all_v = w, v
+    if real:
+        pair = w.imag != 0
+        all_w, all_v = np.concatenate([w, w[pair].conj()]), np.concatenate([v, v[:, pair].conj()], axis=1)
+    distance = np.abs(alone[:, None] - all_w)
+    if alone.shape != w.shape or not np.all(distance.min(axis=1) <= 1e-6 * np.abs(w).max()):
+        return w, v
+    for i in range(len(w)):
+        distance[i + 1 :, distance[i].argmin()] = np.inf  # it is taken
+    order = distance.argmin(axis=1)
+    return all_w[order], all_v[:, order]
+
+
+def _pairs(
+    name: str, A: Any, M: Any, hermitian: bool, known: dict[str, Any], vectors: bool = True
+) -> tuple[Tensor, Tensor]:
+    """The pairs; without `vectors` in the order in which SciPy returns the eigenvalues alone."""
     a, m = _matrix(name, A), None if M is None else _matrix(name, M)
     if a.shape[0] != a.shape[1]:
         raise ValueError(f"expected square matrix (shape={a.shape})")
@@ -228,7 +249,11 @@ def _pairs(name: str, A: Any, M: Any, hermitian: bool, known: dict[str, Any]) ->
 
     def find(values: Array, *ms: Array) -> tuple[Array, Array]:
         mass = None if m is None else m.pattern.matrix(ms[0])
-        w, v = getattr(scipy.sparse.linalg, name)(a.pattern.matrix(values), M=mass, **settings)
+        matrix, solver = a.pattern.matrix(values), getattr(scipy.sparse.linalg, name)
+        w, v = solver(matrix, M=mass, **settings)
+        if not vectors:
+            alone = solver(matrix, M=mass, return_eigenvectors=False, **settings)
+            return _in_order_of(alone, w, v, not any(a.dtype.kind == "c" for a in (values, *ms)))
         order = np.argsort(w) if hermitian else slice(None)  # for complex matrices SciPy's is by chance
         return w[order], v[:, order]
 
@@ -328,7 +353,7 @@ def eigs(
     """
     known = {"k": k, "sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol}
     known |= {"Minv": Minv, "OPinv": OPinv, "OPpart": OPpart, "rng": rng}
-    w, v = _pairs("eigs", A, M, False, known)
+    w, v = _pairs("eigs", A, M, False, known, return_eigenvectors)
     return (w, v) if return_eigenvectors else w
 
 
