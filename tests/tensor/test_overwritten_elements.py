@@ -405,6 +405,7 @@ def test_a_warning_that_is_an_error_loses_nothing() -> None:
     assert (old * 2).item() == 14
 
 
+@pytest.mark.filterwarnings("ignore:copy.copy")
 def test_copies_and_subclasses() -> None:
     class Own(Tensor):
         """A class of a user's."""

@@ -225,10 +225,8 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     unmark(t)
     names, lines = Details.of_written(node, t, expected)
     name = names.split("`")[1] if names else "saved"
-    do = (
-        "write `y = y / n` for `y /= n`; write to a copy of a result, `y = numpy.exp(x).copy()`; or give a copy to the "
-    )
-    do += "operation that saved it, `x[i].copy()` for a part `x[i]` that is written to later"
+    do = "write `y = y / n` for `y /= n`; write to a copy of a result, `y = numpy.exp(x).copy()`; or give a copy to "
+    do += "the operation that saved it, `x[i].copy()` for a part `x[i]` that is written to later"
     if names:
         do = f"write to a copy, by `{name} = {name}.clone()` just before the write (`{name}.copy()` in code that takes "
         do += "arrays as well); or take the clone() where it was saved"

@@ -75,23 +75,26 @@ def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., An
     return rule
 
 
-def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any) -> Any:
-    """Call a NumPy function without a rule on the payloads; refuse it if a gradient would be lost."""
+def without_rule(tensor: Any, function: Any, args: Any, kwargs: Any, instead: str = "") -> Any:
+    """Call a NumPy function without a rule on the payloads; refuse it if a gradient would be lost.
+
+    instead: what to write then, if not what `INSTEAD` says.
+    """
+    name = full_name(function)
+    instead = instead or INSTEAD.get(function) or INSTEAD.get(name) or ""
 
     def payload(value: Any) -> Any:
         if isinstance(value, (tuple, list)):
             return type(value)(payload(v) for v in value)
         if isinstance(value, tensor) and value._requires_grad and thread.modes.grad_enabled:
-            name = full_name(function)
-            instead = INSTEAD.get(function) or INSTEAD.get(name) or "write it with functions that have one"
+            do = instead or "write it with functions that have one"
             raise TypeError(
                 f"{name}() has no derivative rule for a Tensor, so its gradient would be lost.\n"
-                f"  What to do: {instead}, wrap it as a pullback.autograd.Function, or call it on t.detach().numpy() "
+                f"  What to do: {do}, wrap it as a pullback.autograd.Function, or call it on t.detach().numpy() "
                 "if no gradient is wanted."
             )
         if isinstance(value, tensor) and isinstance(value._data, LevelPayload):
-            name = full_name(function)
-            do = INSTEAD.get(function) or INSTEAD.get(name) or "use functions that have one"
+            do = instead or "use functions that have one"
             raise RuntimeError(
                 f"{name}() has no rule for a Tensor, and NumPy cannot have the values of a tensor inside of "
                 f"{value._data.level.title}().\n  What to do: {do}, or wrap it as a pullback.autograd.Function."

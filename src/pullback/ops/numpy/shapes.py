@@ -193,6 +193,12 @@ _INSTEAD: dict[Any, str] = {
     np.copyto: "t[...] = values, or t[mask] = values[mask] for where=mask",
     np.fill_diagonal: "t[numpy.diag_indices(n)] = value",
 }
+_INTO_ARRAYS: dict[Any, str] = {
+    np.copyto: (  # which full_like calls
+        "write t * np.ones_like(a) for np.full_like(a, t), and a[...] = t for np.copyto(a, t), where a begins with "
+        "np.zeros_like(t, shape=...)"
+    )
+}
 
 
 class _OfArrays:
@@ -232,7 +238,7 @@ def _refused(function: Callable[..., Any], instead: str) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         if args and not isinstance(args[0], Tensor):
-            return without_rule(Tensor, function, args, kwargs)
+            return without_rule(Tensor, function, args, kwargs, _INTO_ARRAYS.get(function, ""))
         raise TypeError(
             f"numpy.{function.__name__}(): a Tensor cannot be written to by NumPy, which does not record it.\n"
             f"  What to do: write {instead}."

@@ -72,7 +72,3 @@ _WRITE: dict[Any, str] = {
 }
 """Functions of NumPy that are refused if a gradient would be lost."""
 INSTEAD.update(_WRITE)
-INSTEAD[np.copyto] = (  # which full_like calls
-    "write t * np.ones_like(a) for np.full_like(a, t), and a[...] = t for np.copyto(a, t), where a begins with "
-    "np.zeros_like(t, shape=...)"
-)
