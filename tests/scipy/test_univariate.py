@@ -325,3 +325,58 @@ def test_the_edges_of_the_support() -> None:
     value = stats.truncnorm.logpdf(0.3, a, 1.0)
     assert value.item() == pytest.approx(scipy.stats.truncnorm.logpdf(0.3, -np.inf, 1.0))
     assert grad(value, a)[0].item() == 0
+
+
+# The entropies are mpmath's, with 80 digits.
+LARGE = [
+    ("t", (30.0,), 1.4525433297872075),
+    ("t", (1e9,), 1.4189385342046727),
+    ("t", (1e15,), 1.4189385332046737),
+    ("gamma", (13.0,), 2.6752743359521419),
+    ("gamma", (1e12,), 15.234449091168614),
+    ("gamma", (1e15,), 18.688326730660015),
+    ("chi2", (1e12,), 15.581022681448253),
+    ("chi", (1e12,), 1.0723649429245334),
+    ("nakagami", (1e12,), -13.08971920531963),
+    ("invgamma", (1e12,), -40.027593140687483),
+    ("beta", (1e12, 1e12), -13.436292795599769),
+    ("beta", (2.0, 1e15), -32.961560730009155),
+    ("f", (1e12, 1e13), -12.00234334457803),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "expected"), LARGE)
+def test_entropies_of_large_shapes_lose_no_digits(name: str, shapes: tuple[float, ...], expected: float) -> None:
+    assert getattr(stats, name).entropy(*shapes).item() == pytest.approx(expected, rel=4e-15, abs=4e-15)
+
+
+@pytest.mark.parametrize("df", [1e9, 1e12, 1e15, np.inf])
+def test_many_degrees_of_freedom_are_a_normal_distribution(df: float) -> None:
+    x = leaf([-2.0, 0.3])
+    normal = scipy.stats.norm
+    np.testing.assert_allclose(stats.t.logpdf(x, df).detach().numpy(), normal.logpdf(x.detach().numpy()), rtol=1e-8)
+    (slope,) = grad(stats.t.cdf(x, df).sum(), x)
+    np.testing.assert_allclose(slope.numpy(), normal.pdf(x.detach().numpy()), rtol=1e-8)
+    assert stats.t.entropy(df).item() == pytest.approx(normal.entropy(), rel=2e-9)
+    assert [stats.t.mean(df).item(), stats.t.var(df).item()] == pytest.approx([0.0, 1.0])
+    many = stats.multivariate_t
+    vectors = scipy.stats.multivariate_normal
+    for dim in (1, 2, 3):
+        point, centre, matrix = np.full(dim, 0.3), np.zeros(dim), np.eye(dim)
+        found = many.logpdf(point, centre, matrix, df).item(), many.entropy(centre, matrix, df).item()
+        assert found == pytest.approx((vectors.logpdf(point, centre), vectors.entropy(centre)), rel=2e-8)
+
+
+def test_variances_of_large_shapes_lose_no_digits() -> None:
+    assert stats.chi.var(1e15).item() == pytest.approx(0.5, rel=1e-14)
+    assert stats.nakagami.var(1e15).item() == pytest.approx(2.5e-16, rel=1e-14)
+
+
+@pytest.mark.parametrize("method", ["cdf", "sf", "logcdf", "logsf"])
+def test_the_hessian_of_student_in_the_middle_is_symmetric(method: str) -> None:
+    function = getattr(stats.t, method)
+    found = pullback.func.hessian(lambda v: function(v[0], v[1]))(leaf([0.0, 5.7]).detach()).numpy()
+    near = pullback.func.hessian(lambda v: function(v[0], v[1]))(leaf([1e-7, 5.7]).detach()).numpy()
+    np.testing.assert_allclose(found, near, atol=1e-7)
+    assert found[1, 0] == pytest.approx(found[0, 1], rel=1e-10)
+    assert abs(found[0, 1]) > 1e-3

@@ -17,6 +17,7 @@ from ...table.operands import plain
 from ..array_nodes import elementwise
 from ..mirror import mirrors
 from ..special import incomplete as ic
+from ..special.large_parameters import finite, gamma_entropy, half_step
 from .formulas import (
     EULER,
     LOG_2PI,
@@ -48,9 +49,10 @@ def _ratio(a: Any, b: Any) -> Any:
 # Log densities and distribution functions that are longer than a line
 
 
-def _student(x: Any, df: Any) -> Any:
-    normal_like = np.isinf(plain(df))
-    return np.where(normal_like, normal(x), ic.student_log_density(np.where(normal_like, 1.0, df), x))
+def _student_entropy(df: Any) -> Any:
+    df = finite(df)
+    a, b = df / 2, (df + 1) / 2
+    return gamma_entropy(a) - gamma_entropy(b) + sp.psi(b) - 1.5 * sp.psi(a) + (1 + math.log(math.pi) + np.log(df)) / 2
 
 
 def _f(x: Any, m: Any, n: Any) -> Any:
@@ -176,24 +178,23 @@ LAWS = {
         mean=lambda: 0.0, var=lambda: 1.0, entropy=lambda: (1 + LOG_2PI) / 2,
     ),
     "t": Law(
-        _student, cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
-        mean=lambda df: _when(df > 1, 0 * df),
-        var=lambda df: _when(df > 2, _ratio(df, df - 2), _when(df > 1, INF, np.nan)),
-        entropy=lambda df: (df + 1) / 2 * (sp.psi((df + 1) / 2) - sp.psi(df / 2))
-        + np.log(df) / 2 + sp.betaln(df / 2, 0.5),
+        lambda x, df: ic.student_log_density(df, x), cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
+        mean=lambda df: _when(df > 1, 0 / df),
+        var=lambda df: _when(df > 2, _ratio(1.0, 1 - 2 / df), _when(df > 1, INF, np.nan)),
+        entropy=_student_entropy,
     ),
     "gamma": Law(
         lambda x, a: times_log(a - 1, x) - x - sp.gammaln(a), (0.0, INF),
         cdf=lambda x, a: ic.gammainc(a, x), sf=lambda x, a: ic.gammaincc(a, x),
         logcdf=lambda x, a: ic.log_gammainc(a, x), logsf=lambda x, a: ic.log_gammaincc(a, x),
-        mean=lambda a: a, var=lambda a: a, entropy=lambda a: sp.psi(a) * (1 - a) + a + sp.gammaln(a),
+        mean=lambda a: a, var=lambda a: a, entropy=gamma_entropy,
     ),
     "chi2": Law(
         lambda x, df: times_log(df / 2 - 1, x / 2) - x / 2 - sp.gammaln(df / 2) - LOG2, (0.0, INF),
         cdf=lambda x, df: ic.gammainc(df / 2, x / 2), sf=lambda x, df: ic.gammaincc(df / 2, x / 2),
         logcdf=lambda x, df: ic.log_gammainc(df / 2, x / 2), logsf=lambda x, df: ic.log_gammaincc(df / 2, x / 2),
         mean=lambda df: df, var=lambda df: 2 * df,
-        entropy=lambda df: df / 2 + LOG2 + sp.gammaln(df / 2) + (1 - df / 2) * sp.psi(df / 2),
+        entropy=lambda df: gamma_entropy(df / 2) + LOG2,
     ),
     "invgamma": Law(
         lambda x, a: -(a + 1) * np.log(x) - sp.gammaln(a) - 1 / x, (0.0, INF), open=True,
@@ -201,7 +202,7 @@ LAWS = {
         logcdf=lambda x, a: ic.log_gammaincc(a, 1 / x), logsf=lambda x, a: ic.log_gammainc(a, 1 / x),
         mean=lambda a: _when(a > 1, _ratio(1.0, a - 1)),
         var=lambda a: _when(a > 2, _ratio(1.0, np.square(a - 1) * (a - 2))),
-        entropy=lambda a: a - (a + 1) * sp.psi(a) + sp.gammaln(a),
+        entropy=lambda a: gamma_entropy(a) - 2 * sp.psi(a),
     ),
     "maxwell": Law(
         lambda x: (LOG2 - math.log(math.pi)) / 2 + times_log(2.0, x) - np.square(x) / 2, (0.0, INF),
@@ -217,15 +218,15 @@ LAWS = {
         cdf=lambda x, nu: ic.gammainc(nu, nu * np.square(x)), sf=lambda x, nu: ic.gammaincc(nu, nu * np.square(x)),
         logcdf=lambda x, nu: ic.log_gammainc(nu, nu * np.square(x)),
         logsf=lambda x, nu: ic.log_gammaincc(nu, nu * np.square(x)),
-        mean=lambda nu: sp.poch(nu, 0.5) / np.sqrt(nu), var=lambda nu: 1 - np.square(sp.poch(nu, 0.5)) / nu,
-        entropy=lambda nu: sp.gammaln(nu) + nu - (nu - 0.5) * sp.psi(nu) - np.log(nu) / 2 - LOG2,
+        mean=lambda nu: np.exp(half_step(nu)), var=lambda nu: -np.expm1(2 * half_step(nu)),
+        entropy=lambda nu: gamma_entropy(nu) - (sp.psi(nu) + np.log(nu)) / 2 - LOG2,
     ),
     "beta": Law(
         lambda x, a, b: times_log(a - 1, x) + times_log1m(b - 1, x) - sp.betaln(a, b), (0.0, 1.0),
         cdf=lambda x, a, b: ic.betainc(a, b, x), sf=lambda x, a, b: ic.betaincc(a, b, x),
         logcdf=lambda x, a, b: ic.log_betainc(a, b, x), logsf=lambda x, a, b: ic.log_betaincc(a, b, x),
         mean=lambda a, b: a / (a + b), var=lambda a, b: a * b / (np.square(a + b) * (a + b + 1)),
-        entropy=lambda a, b: sp.betaln(a, b) - (a - 1) * sp.psi(a) - (b - 1) * sp.psi(b) + (a + b - 2) * sp.psi(a + b),
+        entropy=lambda a, b: gamma_entropy(a) + gamma_entropy(b) - gamma_entropy(a + b) - sp.psi(a + b),
     ),
     "f": Law(
         _f, (0.0, INF),
@@ -235,8 +236,8 @@ LAWS = {
         logsf=lambda x, m, n: _nearer(*reversed(_f_logs(x, m, n))),
         mean=lambda m, n: _when(n > 2, _ratio(n, n - 2) + 0 * m),
         var=lambda m, n: _when(n > 4, _ratio(2 * np.square(n) * (n + m - 2), m * np.square(n - 2) * (n - 4))),
-        entropy=lambda m, n: np.log(n) - np.log(m) + sp.betaln(m / 2, n / 2) + (1 - m / 2) * sp.psi(m / 2)
-        - (1 + n / 2) * sp.psi(n / 2) + (m + n) / 2 * sp.psi((m + n) / 2),
+        entropy=lambda m, n: np.log(n) - np.log(m) + gamma_entropy(m / 2) + gamma_entropy(n / 2)
+        - gamma_entropy((m + n) / 2) - 2 * sp.psi(n / 2) + sp.psi((m + n) / 2),
     ),
     "expon": Law(
         lambda x: -x, (0.0, INF), logsf=lambda x: -x, mean=lambda: 1.0, var=lambda: 1.0, entropy=lambda: 1.0
@@ -349,8 +350,8 @@ LAWS = {
         sf=lambda x, df: ic.gammaincc(df / 2, np.square(x) / 2),
         logcdf=lambda x, df: ic.log_gammainc(df / 2, np.square(x) / 2),
         logsf=lambda x, df: ic.log_gammaincc(df / 2, np.square(x) / 2),
-        mean=lambda df: math.sqrt(2) * sp.poch(df / 2, 0.5), var=lambda df: df - 2 * np.square(sp.poch(df / 2, 0.5)),
-        entropy=lambda df: sp.gammaln(df / 2) + (df - LOG2 - (df - 1) * sp.psi(df / 2)) / 2,
+        mean=lambda df: np.sqrt(df) * np.exp(half_step(df / 2)), var=lambda df: -df * np.expm1(2 * half_step(df / 2)),
+        entropy=lambda df: gamma_entropy(df / 2) - (sp.psi(df / 2) + LOG2) / 2,
     ),
     "halflogistic": Law(
         lambda x: LOG2 + sp.log_expit(x) + sp.log_expit(-x), (0.0, INF), cdf=lambda x: np.tanh(x / 2),

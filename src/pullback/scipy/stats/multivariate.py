@@ -25,6 +25,7 @@ from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import as_tensor
 from ..mirror import mirrors
 from ..special.composites import seen
+from ..special.large_parameters import finite, gamma_entropy, log_rising
 from .continuous import DISTRIBUTIONS
 from .formulas import LOG_2PI, log_det, times_log
 from .univariate import exp_of, real, refuse_samples, replaced
@@ -249,7 +250,7 @@ class MultivariateT(_Elliptical):
             return normal_vectors.logpdf(x, loc, shape)
         factor = np.linalg.cholesky(matrix)
         length = _mahalanobis(_points(x, dim) - centre, factor)
-        constant = sp.gammaln((nu + dim) / 2) - sp.gammaln(nu / 2) - dim / 2 * np.log(nu * math.pi)
+        constant = log_rising(nu / 2, dim) - dim / 2 * LOG_2PI
         return _squeezed(constant - log_det(factor) / 2 - (nu + dim) / 2 * np.log1p(length / nu))
 
     @_scipys
@@ -263,10 +264,11 @@ class MultivariateT(_Elliptical):
     def entropy(self, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """The differential entropy."""
         _, matrix, dim = self._parameters(loc, shape)
-        nu = real(df)
+        nu = finite(real(df))
         half, both = nu / 2, (nu + dim) / 2
-        constant = sp.gammaln(half) - sp.gammaln(both) + dim / 2 * np.log(nu * math.pi)
-        return constant + both * (sp.psi(both) - sp.psi(half)) + log_det(np.linalg.cholesky(matrix)) / 2
+        constant = gamma_entropy(half) - gamma_entropy(both) + dim / 2 * (1 + np.log(nu * math.pi))
+        slopes = sp.psi(both) - (1 + dim / 2) * sp.psi(half)
+        return constant + slopes + log_det(np.linalg.cholesky(matrix)) / 2
 
     @_scipys
     def rvs(self, loc: Any = None, shape: Any = 1, df: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
@@ -327,8 +329,7 @@ class Dirichlet(Multivariate):
         """The differential entropy."""
         a = real(alpha)
         total = np.sum(a)
-        constant = np.sum(sp.gammaln(a)) - sp.gammaln(total)
-        return constant + (total - len(a)) * sp.psi(total) - np.sum((a - 1) * sp.psi(a))
+        return np.sum(gamma_entropy(a)) - gamma_entropy(total) + (1 - len(a)) * sp.psi(total)
 
     @_scipys
     def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Any:

@@ -1,0 +1,69 @@
+"""Differences of gamma functions whose terms cancel for large parameters, by what Stirling's formula leaves.
+
+``gammaln(a) = (a - 1/2) log(a) - a + log(2 pi) / 2 + r(a)``, https://dlmf.nist.gov/5.11#E1: the leading terms are
+subtracted by hand, and r is a series of the odd powers of ``1 / a``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from ...table.operands import plain
+
+_LARGE = 12.0
+_EVEN = np.arange(2, 18, 2)
+_STIRLING = sp.bernoulli(16)[_EVEN] / (_EVEN * (_EVEN - 1))
+_HALF = (2.0 ** (1 - _EVEN) - 2) * _STIRLING
+
+
+def finite(df: Any) -> Any:
+    """Degrees of freedom, infinitely many as so many that every value is the same."""
+    return np.where(plain(df) == np.inf, 1e20, df)
+
+
+def _odd(coefficients: Any, x: Any) -> Any:
+    """The sum of coefficients times ``x, x ** 3, ...``."""
+    square, found = np.square(x), coefficients[-1]
+    for c in coefficients[-2::-1]:
+        found = c + square * found
+    return found * x
+
+
+def _split(a: Any) -> tuple[Any, Any, Any]:
+    """Where a is large, ``1 / a`` for there and a for elsewhere."""
+    large = plain(a) > _LARGE
+    return large, 1 / np.where(large, a, _LARGE), np.where(large, _LARGE, a)
+
+
+def half_step(a: Any) -> Any:
+    """``gammaln(a + 1/2) - gammaln(a) - log(a) / 2``, which is about ``-1 / (8 a)``."""
+    large, x, low = _split(a)
+    return np.where(large, _odd(_HALF, x), sp.gammaln(low + 0.5) - sp.gammaln(low) - np.log(low) / 2)
+
+
+def half_step_slope(a: Any) -> Any:
+    """The derivative of `half_step`, which is about ``1 / (8 a ** 2)``."""
+    large, x, low = _split(a)
+    return np.where(large, x * _odd((1 - _EVEN) * _HALF, x), sp.psi(low + 0.5) - sp.psi(low) - 0.5 / low)
+
+
+def gamma_entropy(a: Any) -> Any:
+    """``a + (1 - a) psi(a) + gammaln(a)``, which is about ``log(2 pi e a) / 2``."""
+    large, x, low = _split(a)
+    rest = _odd(_EVEN * _STIRLING, x) - x * _odd((_EVEN - 1) * _STIRLING, x)
+    far = (math.log(2 * math.pi) + 1 - np.log(x) - x) / 2 + rest
+    return np.where(large, far, low + (1 - low) * sp.psi(low) + sp.gammaln(low))
+
+
+def log_rising(a: Any, steps: int) -> Any:
+    """``gammaln(a + steps / 2) - gammaln(a) - steps log(a) / 2``."""
+    odd = steps % 2
+    found = half_step(a) if odd else 0 * a
+    return found + sum(np.log1p((i + odd / 2) / a) for i in range(steps // 2))
+
+
+__all__ = ["finite", "gamma_entropy", "half_step", "half_step_slope", "log_rising"]
