@@ -310,6 +310,70 @@ def test_bad_input() -> None:
         stats.levy_stable  # noqa: B018
 
 
+def test_the_kink_of_laplaces_density_is_no_kink_of_its_cdf() -> None:
+    for method, slope in (("cdf", 0.5), ("sf", -0.5), ("logcdf", 1.0), ("logsf", -1.0)):
+        x, loc, scale = leaf(0.7), leaf(0.7), leaf(2.0)
+        found = grad(getattr(stats.laplace, method)(x, loc, scale), [x, loc, scale])
+        assert [t.item() for t in found] == [slope / 2, -slope / 2, 0.0]
+
+
+@pytest.mark.parametrize("method", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("name", "c", "x"),
+    [
+        *[("genpareto", c, -1 / c) for c in (-0.3, -0.5, -1.0, -2.0)],
+        *[("genextreme", c, 1 / c) for c in (0.3, 0.5, 1.0, 2.0, -0.5)],
+    ],
+)
+def test_the_finite_end_of_a_support_that_depends_on_the_shape(name: str, c: float, x: float, method: str) -> None:
+    leaves = [leaf(x), leaf(c)]
+    value = getattr(getattr(stats, name), method)(*leaves)
+    np.testing.assert_equal(value.item(), getattr(getattr(scipy.stats, name), method)(x, c))
+    assert [t.item() for t in grad(value, leaves)] == [0.0, 0.0]
+
+
+# The probabilities up to x, or below these by their complement: mpmath's logarithms, with 50 digits.
+NEAR_THE_END = [
+    ("halfnorm", (), 1e-17, -39.369737933543504, -7.9788456080286542e-18),
+    ("halfnorm", (), 1e-12, -27.856812468573276, -7.9788456080318365e-13),
+    ("halfnorm", (), 0.3, -1.4446744152580375, -0.26895563760890535),
+    ("halfnorm", (), 1.3, -0.21517658351498706, -1.6419560981024972),
+    ("halflogistic", (), 1e-17, -39.837093761458722, -5.0000000000000004e-18),
+    ("halflogistic", (), 1e-12, -28.324168296488494, -5.0000000000012499e-13),
+    ("halflogistic", (), 0.3, -1.9045808572833738, -0.1612080639085818),
+    ("halflogistic", (), 1.3, -0.55919343648939738, -0.84786127327304693),
+    ("halflogistic", (), 30.0, -1.8715245937680349e-13, -29.306852819440148),
+    ("truncnorm", (0.0, 2.0), 1e-17, -39.323170021251114, -8.3591910047026921e-18),
+    ("truncnorm", (0.0, 2.0), 1e-12, -27.810244556280885, -8.3591910047061851e-13),
+    ("truncnorm", (0.0, 2.0), 0.3, -1.3981065029656473, -0.2837754956114407),
+    ("truncnorm", (0.0, 2.0), 1.3, -0.1686086712225969, -1.863294883274313),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "x", "logcdf", "logsf"), NEAR_THE_END)
+def test_logarithms_near_the_end_of_the_support(
+    name: str, shapes: tuple[float, ...], x: float, logcdf: float, logsf: float
+) -> None:
+    law = getattr(stats, name)
+    point = leaf(x)
+    for method, expected, sign in (("logcdf", logcdf, 1.0), ("logsf", logsf, -1.0)):
+        value = getattr(law, method)(point, *shapes)
+        assert value.item() == pytest.approx(expected, rel=1e-13, abs=0)
+        slope = sign * np.exp(law.logpdf(x, *shapes).item() - expected)
+        assert grad(value, point)[0].item() == pytest.approx(slope, rel=1e-12)
+
+
+def test_the_mean_of_extremes_near_shape_0() -> None:
+    c = leaf([-0.11, -0.09, -1e-6, 0.0, 1e-9, 2e-5, 0.09, 0.11])
+    found = stats.genextreme.mean(c)
+    # mpmath, with 40 digits
+    values = [0.6984607529992116, 0.67436783969655946, 0.57721665395843567, 0.57721566490153286, 0.57721566391247687, 0.57719588414461008, 0.49489457583554177, 0.47822269055180053]
+    second = [2.6370872364310792, 2.4572629289504865, 1.8149640425420775, 1.8149581521617726, 1.8149581462714041, 1.8148403495047699, 1.3675343246334018, 1.2869520615495725]
+    np.testing.assert_allclose(found.detach().numpy(), values, rtol=1e-14)
+    (slope,) = grad(found.sum(), c, create_graph=True)
+    np.testing.assert_allclose(grad(slope.sum(), c)[0].numpy(), second, rtol=1e-13)
+
+
 def test_the_edges_of_the_support() -> None:
     for name, shapes, x in [
         ("gamma", (1.0,), 0.0),

@@ -196,8 +196,7 @@ _enter("kl_div", "x y", a=lambda g, a, x: g * np.log(a / x), x=lambda g, a, x: g
 
 
 def _t_density(df: Any, t: Any) -> Any:
-    factor = np.exp(sp.gammaln((df + 1) / 2) - sp.gammaln(df / 2)) / np.sqrt(df * math.pi)
-    return factor * np.power(1 + t * t / df, -(df + 1) / 2)
+    return np.exp(-(df + 1) / 2 * np.log1p(t * t / df)) * sp.poch(df / 2, 0.5) / np.sqrt(df * math.pi)
 
 
 _enter("stdtr", "df t", x=lambda g, a, x: g * _t_density(a, x))

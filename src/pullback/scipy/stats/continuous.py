@@ -31,7 +31,7 @@ from .formulas import (
     times_log,
     times_log1m,
 )
-from .univariate import Continuous, Law, log1mexp
+from .univariate import Continuous, Law, log1mexp, log_of, replaced
 
 INF, LOG2 = np.inf, math.log(2.0)
 
@@ -81,8 +81,22 @@ def _invgauss_logsf(x: Any, mu: Any) -> Any:
     return first + np.log1p(-np.exp(b + sp.log_ndtr(c) - first))
 
 
+def _genpareto(x: Any, c: Any) -> Any:
+    end = plain(c) * plain(x) <= -1
+    x = replaced(end, x, 0.0)
+    at_end = np.where(plain(c) == -1, 0.0, np.where(plain(c) < -1, INF, -INF))
+    return replaced(end, -log1p_over(c, x) - np.log1p(c * x), at_end)
+
+
 def _extreme(x: Any, c: Any) -> Any:
     return -log1p_over(-c, x)
+
+
+def _genextreme(x: Any, c: Any) -> Any:
+    end = plain(c) * plain(x) >= 1
+    x = replaced(end, x, 0.0)
+    inner = _extreme(x, c) - growing(_extreme(x, c)) - np.log1p(-c * x)
+    return replaced(end, inner, np.where(plain(c) == 1, 0.0, -INF))
 
 
 def _exponnorm(x: Any, k: Any) -> Any:
@@ -120,6 +134,13 @@ def _nearer(part: Any, rest: Any) -> Any:
     return np.where(plain(part) > -0.1, log1mexp(rest), part)
 
 
+def _half_logsf(x: Any, part: Any, log_whole: Any) -> Any:
+    """Of an even law's upper half, from the probability up to x and the logarithm of the even law's cdf."""
+    near = plain(x) < 0.5
+    far = LOG2 + log_whole(-np.where(near, 1.0, x))
+    return np.where(near, np.log1p(-np.where(near, part, 0.0)), far)
+
+
 def _truncnorm_logcdf(x: Any, a: Any, b: Any) -> Any:
     whole = log_mass(a, b)
     return _nearer(log_mass(a, x) - whole, log_mass(x, b) - whole)
@@ -143,6 +164,12 @@ _skewnorm_cdf = elementwise(
     lambda x, a: -np.exp(-np.square(x) * (1 + a * a) / 2) / (math.pi * (1 + a * a)),
 )
 
+
+def _laplace(x: Any) -> Any:
+    """The probability of values up to x for x <= 0; of values up to 0 for the others."""
+    return 0.5 * np.exp(np.where(plain(x) > 0, 0.0, x))
+
+
 _LEGENDRE, _LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
@@ -165,11 +192,18 @@ _vonmises_cdf = elementwise(
 )
 
 
+_ORDERS = np.arange(2, 20)
+_GAMMALN = np.concatenate([[-EULER], sp.zeta(_ORDERS) * (-1.0) ** _ORDERS / _ORDERS])
+
+
 def _genextreme_mean(c: Any) -> Any:
-    near = np.absolute(plain(c)) < 1e-5
-    d = np.where(near, 1.0, c)
-    found = np.where(near, EULER - c * (EULER**2 + math.pi**2 / 6) / 2, -np.expm1(sp.gammaln(1 + d)) / d)
-    return _when(c > -1, found)
+    """``(1 - gamma(1 + c)) / c``: near 0 by the series of ``gammaln(1 + c) / c``, https://dlmf.nist.gov/5.7#E3."""
+    near = np.absolute(plain(c)) < 0.1
+    small, d = np.where(near, c, 0.0), np.where(near, 1.0, c)
+    ratio = _GAMMALN[-1]
+    for coefficient in _GAMMALN[-2::-1]:
+        ratio = coefficient + small * ratio
+    return _when(c > -1, np.where(near, -ratio * sp.exprel(small * ratio), -np.expm1(sp.gammaln(1 + d)) / d))
 
 
 LAWS = {
@@ -276,7 +310,8 @@ LAWS = {
     ),
     "halfnorm": Law(
         lambda x: LOG2 + normal(x), (0.0, INF), cdf=lambda x: sp.erf(x * math.sqrt(0.5)), sf=lambda x: 2 * sp.ndtr(-x),
-        logsf=lambda x: LOG2 + sp.log_ndtr(-x),
+        logcdf=lambda x: log_of(sp.erf(x * math.sqrt(0.5)), 2 * sp.ndtr(-x)),
+        logsf=lambda x: _half_logsf(x, sp.erf(x * math.sqrt(0.5)), sp.log_ndtr),
         mean=lambda: math.sqrt(2 / math.pi), var=lambda: 1 - 2 / math.pi,
         entropy=lambda: (math.log(math.pi / 2) + 1) / 2,
     ),
@@ -287,14 +322,14 @@ LAWS = {
         entropy=lambda b: 1 + 1 / b - np.log(b),
     ),
     "genpareto": Law(
-        lambda x, c: -log1p_over(c, x) - np.log1p(c * x),
+        _genpareto,
         (0.0, lambda c: np.where(plain(c) < 0, -1 / np.where(plain(c) < 0, c, -1.0), INF)),
         valid=np.isfinite, usual=(0.1,), logsf=lambda x, c: -log1p_over(c, x),
         mean=lambda c: _when(c < 1, _ratio(1.0, 1 - c)),
         var=lambda c: _when(c < 0.5, _ratio(1.0, np.square(1 - c) * (1 - 2 * c))), entropy=lambda c: 1 + c,
     ),
     "genextreme": Law(
-        lambda x, c: _extreme(x, c) - growing(_extreme(x, c)) - np.log1p(-c * x),
+        _genextreme,
         (
             lambda c: np.where(plain(c) < 0, 1 / np.where(plain(c) < 0, c, -1.0), -INF),
             lambda c: np.where(plain(c) > 0, 1 / np.where(plain(c) > 0, c, 1.0), INF),
@@ -355,7 +390,8 @@ LAWS = {
     ),
     "halflogistic": Law(
         lambda x: LOG2 + sp.log_expit(x) + sp.log_expit(-x), (0.0, INF), cdf=lambda x: np.tanh(x / 2),
-        logsf=lambda x: LOG2 + sp.log_expit(-x), sf=lambda x: 2 * sp.expit(-x),
+        sf=lambda x: 2 * sp.expit(-x), logcdf=lambda x: log_of(np.tanh(x / 2), 2 * sp.expit(-x)),
+        logsf=lambda x: _half_logsf(x, np.tanh(x / 2), sp.log_expit),
         mean=lambda: 2 * LOG2, var=lambda: math.pi**2 / 3 - 4 * LOG2**2, entropy=lambda: 2 - LOG2,
     ),
     "halfcauchy": Law(
@@ -369,8 +405,8 @@ LAWS = {
     ),
     "laplace": Law(
         lambda x: -np.absolute(x) - LOG2, even=True,
-        cdf=lambda x: np.where(plain(x) < 0, 0.5 * np.exp(-np.absolute(x)), 1 - 0.5 * np.exp(-np.absolute(x))),
-        logcdf=lambda x: np.where(plain(x) < 0, x - LOG2, np.log1p(-0.5 * np.exp(-np.absolute(x)))),
+        cdf=lambda x: np.where(plain(x) < 0, _laplace(x), 1 - _laplace(-x)),
+        logcdf=lambda x: np.where(plain(x) < 0, x - LOG2, np.log1p(-_laplace(-x))),
         mean=lambda: 0.0, var=lambda: 2.0, entropy=lambda: 1 + LOG2,
     ),
     "cauchy": Law(
