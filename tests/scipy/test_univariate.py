@@ -374,6 +374,62 @@ def test_the_mean_of_extremes_near_shape_0() -> None:
     np.testing.assert_allclose(grad(slope.sum(), c)[0].numpy(), second, rtol=1e-13)
 
 
+# One-sided derivatives of the mass by the last shape, of first and second order.
+ENDS = [
+    ("bernoulli", 0, (0.0,), -1, 0), ("bernoulli", 1, (0.0,), 1, 0), ("bernoulli", 0, (1.0,), -1, 0),
+    ("binom", 0, (3, 0.0), -3, 6), ("binom", 1, (3, 0.0), 3, -12), ("binom", 2, (3, 0.0), 0, 6),
+    ("binom", 3, (3, 0.0), 0, 0), ("binom", 2, (3, 1.0), -3, -12), ("binom", 5, (3, 0.0), 0, 0),
+    ("binom", 1500, (3000, 0.0), 0, 0), ("poisson", 0, (0.0,), -1, 1), ("poisson", 1, (0.0,), 1, -2),
+    ("poisson", 2, (0.0,), 0, 1), ("geom", 1, (1.0,), 1, 0), ("geom", 2, (1.0,), -1, -2), ("geom", 3, (1.0,), 0, 2),
+    ("nbinom", 0, (3.0, 1.0), 3, 6), ("nbinom", 1, (3.0, 1.0), -3, -18), ("nbinom", 2, (3.0, 1.0), 0, 12),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "k", "shapes", "first", "second"), ENDS)
+def test_a_mass_where_the_parameter_ends(
+    name: str, k: int, shapes: tuple[float, ...], first: float, second: float
+) -> None:
+    *others, last = shapes
+
+    def mass(p: Any) -> Any:
+        return getattr(stats, name).pmf(k, *others, p)
+
+    p = leaf(last).detach()
+    assert mass(p).item() == getattr(scipy.stats, name).pmf(k, *shapes)
+    assert pullback.func.grad(mass)(p).item() == pytest.approx(first)
+    assert pullback.func.jvp(mass, (p,), (leaf(1.0).detach(),))[1].item() == pytest.approx(first)
+    assert pullback.func.hessian(mass)(p).item() == pytest.approx(second)
+    batch = pullback.vmap(pullback.func.grad(mass))(pullback.stack([p, 0 * p + 0.5]))
+    assert batch[0].item() == pytest.approx(first)
+    assert batch[1].item() == pytest.approx(pullback.func.grad(mass)(0 * p + 0.5).item())
+
+
+def test_a_mass_of_several_where_a_probability_is_0() -> None:
+    p = leaf([0.0, 0.25, 0.75])
+    x = np.array([[1, 1, 1], [0, 1, 2], [2, 0, 1]])
+    jacobian = pullback.func.jacrev(lambda q: stats.multinomial.pmf(x, 3, q))
+    moved = [scipy.stats.multinomial.pmf(x, 3, [h, 0.25, 0.75 - h]) for h in (0.0, 1e-5, 2e-5)]
+    slopes = (4 * moved[1] - moved[2] - 3 * moved[0]) / 2e-5
+    found = jacobian(p.detach()).numpy()
+    np.testing.assert_allclose(found[:, 0] - found[:, 2], slopes, atol=1e-8)
+    np.testing.assert_allclose(pullback.func.jacfwd(lambda q: stats.multinomial.pmf(x, 3, q))(p.detach()), found)
+
+
+@pytest.mark.parametrize(
+    ("name", "shapes", "x"),
+    [
+        ("gamma", (2.0,), 0.0), ("beta", (2.0, 1.5), 0.0), ("beta", (2.0, 1.5), 1.0), ("weibull_min", (2.0,), 0.0),
+        ("f", (4.0, 3.0), 0.0), ("chi", (2.0,), 0.0), ("maxwell", (), 0.0), ("weibull_max", (2.0,), 0.0),
+    ],
+)  # fmt: skip
+def test_a_density_that_is_0_at_the_end_has_no_gradient_there(name: str, shapes: tuple[float, ...], x: float) -> None:
+    leaves = [leaf([x, points(name)[1]]), *map(leaf, shapes)]
+    law = getattr(stats, name)
+    found, inner = (grad(law.pdf(y, *leaves[1:]).sum(), [y, *leaves[1:]]) for y in (leaves[0], leaf(points(name)[1])))
+    assert found[0][0].item() == 0
+    np.testing.assert_allclose([t.numpy().sum() for t in found], [t.item() for t in inner], rtol=1e-12)
+
+
 def test_the_edges_of_the_support() -> None:
     for name, shapes, x in [
         ("gamma", (1.0,), 0.0),

@@ -20,7 +20,7 @@ import scipy.stats
 from ... import errors
 from ...ops.linalg.solving import solve_triangular
 from ...ops.shape.joining import stack
-from ...table.operands import plain
+from ...table.operands import plain, somewhere
 from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import as_tensor
 from ..mirror import mirrors
@@ -494,21 +494,34 @@ class Multinomial(Multivariate):
         bad = np.any((plain(p) < 0) | (plain(p) > 1), axis=-1) | (plain(n) < 0)
         return n, p, bad
 
-    @_scipys
-    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The logarithm of the probability of x, whose last axis are the components."""
-        n, p, bad = self._parameters(n, p)
+    @staticmethod
+    def _within(x: Any, n: Any) -> tuple[Any, Any, Any]:
+        """Where x has no probability, x, and the logarithm of the number of orders of its events."""
         x = real(x).detach()
         value = plain(x)
         outside = np.any((value < 0) | (value != np.floor(value)), axis=-1) | (np.sum(value, axis=-1) != plain(n))
         x = replaced(np.expand_dims(outside, -1), x, 0.0)
-        found = sp.gammaln(n + 1) + np.sum(times_log(x, p) - sp.gammaln(x + 1), axis=-1)
+        return outside, x, sp.gammaln(n + 1) - np.sum(sp.gammaln(x + 1), axis=-1)
+
+    @_scipys
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of x, whose last axis are the components."""
+        n, p, bad = self._parameters(n, p)
+        outside, x, orders = self._within(x, n)
+        found = orders + np.sum(times_log(x, p), axis=-1)
         return replaced(bad, replaced(outside, found, -np.inf), np.nan)
 
     @_scipys
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
         """The probability of x."""
-        return exp_of(self.logpmf(x, n, p))
+        n, p, bad = self._parameters(n, p)
+        outside, x, orders = self._within(x, n)
+        none = np.expand_dims(np.any((plain(p) == 0) & (plain(x) > 0), axis=-1), -1)
+        found = exp_of(orders + np.sum(times_log(x, replaced(none, p, 1.0)), axis=-1))
+        if somewhere(none):
+            product = np.exp(np.minimum(orders, 700.0)) * np.prod(replaced(~none, p, 1.0) ** x, axis=-1)
+            found = np.where(none[..., 0], product, found)
+        return replaced(bad, replaced(outside, found, 0.0), np.nan)
 
     @_scipys
     def mean(self, n: Any, p: Any) -> Any:

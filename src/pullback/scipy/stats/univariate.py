@@ -76,7 +76,8 @@ class Law(NamedTuple):
     support: the ends, numbers or functions of the shapes. valid: whether shapes are in their range; by default all are
     positive. Of the distribution functions some suffice: cdf, sf, or their logarithms; even: the density is even.
     open: the density is 0 at the lower end, where the formula is not defined. period: of angles, which samples are
-    reduced by. usual: shapes in range. whole: the shapes that are integers. mean, var, entropy: of the shapes.
+    reduced by. usual: shapes in range. whole: the shapes that are integers. mean, var, entropy: of the shapes. mass: a
+    probability as a product, where a factor of it is 0.
     """
 
     log_density: Formula
@@ -94,6 +95,7 @@ class Law(NamedTuple):
     period: float | None = None
     usual: tuple[float, ...] = (1.0, 2.0)
     whole: str = ""
+    mass: Formula | None = None
 
     def ends(self, shapes: Sequence[Any]) -> tuple[Any, Any]:
         low, high = self.support
@@ -292,7 +294,12 @@ class Continuous(Univariate):
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density at x."""
-        return exp_of(self.logpdf(x, *args, **kwds))
+        y, shapes, scale, bad = self._placed(x, args, kwds)
+        logs, (low, high, inside) = self._log_density(y, shapes), self._inner(shapes)
+        none = (plain(logs) == -np.inf) & ((plain(y) == low) | (plain(y) == high))
+        if somewhere(none):
+            logs = replaced(none, self._log_density(replaced(none, y, inside), shapes), -np.inf)
+        return exp_of(replaced(bad, logs - np.log(scale), np.nan))
 
     def _at(self, name: str, x: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         y, shapes, _, bad = self._placed(x, args, kwds)
@@ -477,13 +484,26 @@ class Discrete(Univariate):
         "std", "stats", "entropy", "nnlf", "rvs",
     )  # fmt: skip
 
-    def _log_density(self, x: Any, shapes: Sequence[Any]) -> Any:
+    def _within(self, x: Any, shapes: Sequence[Any]) -> tuple[Any, Any]:
+        """Where x has no probability, and x, there replaced by a value that has one."""
         low, high, inside = self._inner(shapes)
         value = plain(x)
         k = np.floor(value)
         outside = (value < low) | (value > high) | (k != value) | (np.absolute(value) == np.inf)
-        k = replaced(outside, k, np.floor(inside))
+        return outside, replaced(outside, k, np.floor(inside))
+
+    def _log_density(self, x: Any, shapes: Sequence[Any]) -> Any:
+        outside, k = self._within(x, shapes)
         return replaced(outside, self.law.log_density(k, *shapes), -np.inf)
+
+    def _mass(self, x: Any, shapes: Sequence[Any]) -> Any:
+        outside, k = self._within(x, shapes)
+        logs = self.law.log_density(k, *shapes)
+        found, none = exp_of(logs), plain(logs) == -np.inf
+        if self.law.mass is not None and somewhere(none):
+            logs = self.law.log_density(k, *self._usual(none, shapes))
+            found = np.where(none, self.law.mass(k, *self._usual(~none, shapes)), exp_of(logs))
+        return replaced(outside, found, 0.0)
 
     def _sides(self, x: Any, low: Any, high: Any) -> tuple[Any, Any]:
         return x < low, x >= high
@@ -502,7 +522,8 @@ class Discrete(Univariate):
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of k."""
-        return exp_of(self.logpmf(k, *args, **kwds))
+        k, shapes, bad = self._placed(k, args, kwds)
+        return replaced(bad, self._mass(k, shapes), np.nan)
 
     def _at(self, name: str, k: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         k, shapes, bad = self._placed(k, args, kwds)
