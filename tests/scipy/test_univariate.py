@@ -138,6 +138,63 @@ def test_parameters_out_of_range_give_nan_and_no_gradient(name: str) -> None:
     assert np.isfinite(slope.numpy()).all()
 
 
+OUT_OF_RANGE = [(0.3, -1.0), (0.3, 0.0), (0.3, np.nan), (np.nan, 1.0)]
+
+
+@pytest.mark.parametrize("place", OUT_OF_RANGE)
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_moments_of_parameters_out_of_range_are_nan(name: str, place: tuple[float, float]) -> None:
+    law, shapes, (loc, scale) = CONTINUOUS[name], SHAPES.get(name, ()), place
+    for method in ("mean", "var", "std", "entropy", "support"):
+        if getattr(law.law, {"std": "var", "support": "log_density"}.get(method, method)) is None:
+            continue
+        leaves = [*map(leaf, shapes), leaf([loc, LOC]), leaf([scale, SCALE])]
+        found = getattr(law, method)(*leaves)
+        alone = getattr(law, method)(*shapes, LOC, SCALE)
+        for end, right in zip(*[t if method == "support" else (t,) for t in (found, alone)], strict=True):
+            assert np.isnan(end[0].item())
+            np.testing.assert_equal(end[1].item(), right.item())
+            if end.requires_grad:
+                slopes = grad(end.sum(), leaves, allow_unused=True, retain_graph=True)
+                assert all(s is None or s[0] == 0 for s in slopes[-2:])
+    data = np.abs(points(name)) + 0.01
+    with np.errstate(all="ignore"):
+        assert law.nnlf((*shapes, loc, scale), data).item() == np.inf
+        assert getattr(scipy.stats, name).nnlf((*shapes, loc, scale), data) == np.inf
+
+
+@pytest.mark.parametrize("name", [n for n in [*CONTINUOUS, *DISCRETE] if SHAPES.get(n)])
+def test_shapes_out_of_range_have_no_support(name: str) -> None:
+    shapes = [np.nan] * len(SHAPES[name])
+    assert np.isnan([t.item() for t in getattr(stats, name).support(*shapes)]).all()
+    assert getattr(stats, name).nnlf((*shapes, 0.0, 1.0)[: len(shapes) + 1 + (name in CONTINUOUS)], [1.0]) == np.inf
+
+
+@pytest.mark.parametrize("method", FUNCTIONS)
+@pytest.mark.parametrize("place", [(np.nan, 1.0), (0.3, np.inf), (np.inf, 1.0), (-np.inf, 1.0)])
+def test_infinite_points_of_parameters_that_are_not_finite(method: str, place: tuple[float, float]) -> None:
+    x = [-np.inf, 0.5, np.inf, np.nan]
+    with np.errstate(all="ignore"):
+        expected = getattr(scipy.stats.norm, method)(x, *place)
+    np.testing.assert_equal(getattr(stats.norm, method)(x, *place).numpy(), expected)
+
+
+@pytest.mark.parametrize("method", ["mean", "var", "std", "entropy"])
+def test_moments_have_the_shape_of_all_parameters(method: str) -> None:
+    for name, places in (("norm", ([0.0, 1.0], [[1.0], [2.0]])), ("expon", ([0.0, 1.0],)), ("geom", (0.3, [0, 1]))):
+        expected = getattr(getattr(scipy.stats, name), method)(*places)
+        found = getattr(getattr(stats, name), method)(*places).numpy()
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
+def test_the_likelihood_of_columns() -> None:
+    data = np.array([[0.1, 0.7], [1.1, 2.0], [0.3, 0.4]])
+    expected = scipy.stats.norm.nnlf((0.2, 1.5), data)
+    np.testing.assert_allclose(stats.norm.nnlf((0.2, 1.5), data).numpy(), expected, rtol=1e-14)
+    assert stats.norm.nnlf((0.2, 1.5), [0.1, np.nan]) == scipy.stats.norm.nnlf((0.2, 1.5), np.array([0.1, np.nan]))
+
+
 def test_tails_where_the_probability_underflows() -> None:
     for name, x, shapes in [
         ("norm", 60.0, ()),

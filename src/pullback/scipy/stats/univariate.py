@@ -124,6 +124,16 @@ class Law(NamedTuple):
         return lambda x, *shapes: 1 - whole(x, *shapes)
 
 
+def _spread(found: Any, shape: Any) -> Any:
+    """A moment in the shape of all parameters, whether it depends on them or not."""
+    return found if tuple(found.shape) == tuple(shape) else np.broadcast_to(found, tuple(shape))
+
+
+def _loss(logs: Any) -> Any:
+    found = -np.sum(logs, axis=0) if logs.dim() else -logs
+    return replaced(np.isnan(plain(found)), found, np.inf)
+
+
 class Univariate:
     """What continuous and discrete distributions share."""
 
@@ -212,7 +222,44 @@ class Univariate:
         bad = self._bad(shapes)
         found = real(formula(*self._usual(bad, shapes)))
         shape = np.broadcast_shapes(*[tuple(t.shape) for t in shapes])
-        return replaced(bad, found if tuple(found.shape) == shape else np.broadcast_to(found, shape), np.nan)
+        return replaced(bad, _spread(found, shape), np.nan)
+
+    def _in_range(self, args: Sequence[Any], kwds: dict[str, Any]) -> tuple[list[Any], Any, Any, Any]:
+        """Shapes, location, scale (1 for discrete laws), in range, and where they were out of it."""
+        shapes = self._parsed(args, kwds)
+        scale = shapes.pop() if "scale" in self._places else real(1.0)
+        loc = shapes.pop()
+        bad = self._bad(shapes) | ~(plain(scale) > 0) | np.isnan(plain(loc))
+        return self._usual(bad, shapes), loc, replaced(bad, scale, 1.0), bad
+
+    def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
+        """The ends of the support."""
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        low, high = (replaced(bad, real(e) * scale + loc, np.nan) for e in self.law.ends(shapes))
+        return low, high
+
+    def mean(self, *args: Any, **kwds: Any) -> Any:
+        """The mean."""
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        return replaced(bad, self._formula("mean", "mean", shapes) * scale + loc, np.nan)
+
+    def var(self, *args: Any, **kwds: Any) -> Any:
+        """The variance."""
+        shapes, _, scale, bad = self._in_range(args, kwds)
+        return replaced(bad, _spread(self._formula("var", "var", shapes) * np.square(scale), bad.shape), np.nan)
+
+    def std(self, *args: Any, **kwds: Any) -> Any:
+        """The standard deviation."""
+        return np.sqrt(self.var(*args, **kwds))
+
+    def stats(self, *args: Any, **kwds: Any) -> Any:
+        """Mean and variance, by the letters of `moments` ("mv")."""
+        return _stats(self, args, kwds)
+
+    def entropy(self, *args: Any, **kwds: Any) -> Any:
+        """The entropy; of a density, the differential one."""
+        shapes, _, scale, bad = self._in_range(args, kwds)
+        return replaced(bad, _spread(self._formula("entropy", "entropy", shapes) + np.log(scale), bad.shape), np.nan)
 
     def _usual(self, bad: Any, shapes: Sequence[Any]) -> list[Any]:
         """Shapes, where they are out of range replaced by some that are not."""
@@ -280,12 +327,12 @@ class Continuous(Univariate):
 
     def _placed(self, x: Any, args: Sequence[Any], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
         """x for location 0 and scale 1, the shapes, the scale, and where parameters are out of range."""
-        *shapes, loc, scale = self._parsed(args, kwds)
-        bad = self._bad(shapes) | ~(plain(scale) > 0)
-        x, scale = real(x), replaced(bad, scale, 1.0)
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        x = real(x)
         far = np.absolute(plain(x)) == np.inf
-        y = replaced(far, (replaced(far, x, 0.0) - loc) / scale, plain(x))
-        return y, self._usual(bad, shapes), scale, bad
+        with np.errstate(invalid="ignore"):
+            value = (plain(x) - plain(loc)) / plain(scale)
+        return replaced(far, (replaced(far, x, 0.0) - loc) / scale, value), shapes, scale, bad
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density at x."""
@@ -351,9 +398,8 @@ class Continuous(Univariate):
         return node(x, q, *shapes)
 
     def _quantile(self, tail: str, q: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
-        *shapes, loc, scale = self._parsed(args, kwds)
-        bad = self._bad(shapes) | ~(plain(scale) > 0)
-        shapes, scale, q = self._usual(bad, shapes), replaced(bad, scale, 1.0), real(q)
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        q = real(q)
         method = self._scipy.ppf if tail == "cdf" else self._scipy.isf
         known = elementwise(f"stats.{self.name}.ppf", method, *[None] * (1 + len(shapes)))
         x = known(q.detach(), *[s.detach() for s in shapes])
@@ -408,40 +454,12 @@ class Continuous(Univariate):
         period = self.law.period
         return found if period is None else np.mod(found + period / 2, period) - period / 2
 
-    # Moments
-
-    def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
-        """The ends of the support."""
-        *shapes, loc, scale = self._parsed(args, kwds)
-        low, high = (real(e) for e in self.law.ends(shapes))
-        return low * scale + loc, high * scale + loc
-
-    def mean(self, *args: Any, **kwds: Any) -> Any:
-        """The mean."""
-        *shapes, loc, scale = self._parsed(args, kwds)
-        return self._formula("mean", "mean", shapes) * scale + loc
-
-    def var(self, *args: Any, **kwds: Any) -> Any:
-        """The variance."""
-        *shapes, _, scale = self._parsed(args, kwds)
-        return self._formula("var", "var", shapes) * np.square(scale)
-
-    def std(self, *args: Any, **kwds: Any) -> Any:
-        """The standard deviation."""
-        return np.sqrt(self.var(*args, **kwds))
-
-    def stats(self, *args: Any, **kwds: Any) -> Any:
-        """Mean and variance, by the letters of `moments` ("mv")."""
-        return _stats(self, args, kwds)
-
-    def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The differential entropy."""
-        *shapes, _, scale = self._parsed(args, kwds)
-        return self._formula("entropy", "entropy", shapes) + np.log(scale)
-
     def nnlf(self, theta: Any, x: Any) -> Any:
-        """The negative logarithm of the likelihood of x; theta: shapes, location and scale."""
-        return -np.sum(self.logpdf(x, *theta))
+        """The negative logarithm of the likelihood of x; theta: shapes, location and scale.
+
+        Infinite, as SciPy's, where a parameter is out of range, or data are NaN.
+        """
+        return _loss(self.logpdf(x, *theta))
 
     def fit(self, data: Any, *args: Any, **kwds: Any) -> Any:
         """SciPy's estimate of shapes, location and scale from data: numbers, without derivatives.
@@ -571,30 +589,12 @@ class Discrete(Univariate):
         plains = [p.numpy().astype(np.int64) if w in self.law.whole.split() else p.numpy() for w, p in words]
         return as_tensor(self._scipy.rvs(*plains, size=size, random_state=state))
 
-    def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
-        """The ends of the support."""
-        *shapes, loc = self._parsed(args, kwds)
-        low, high = (real(e) for e in self.law.ends(shapes))
-        return low + loc, high + loc
-
-    def mean(self, *args: Any, **kwds: Any) -> Any:
-        """The mean."""
-        *shapes, loc = self._parsed(args, kwds)
-        return self._formula("mean", "mean", shapes) + loc
-
-    def var(self, *args: Any, **kwds: Any) -> Any:
-        """The variance."""
-        return self._formula("var", "var", self._parsed(args, kwds)[:-1])
-
-    std, stats = Continuous.std, Continuous.stats
-
-    def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The entropy."""
-        return self._formula("entropy", "entropy", self._parsed(args, kwds)[:-1])
-
     def nnlf(self, theta: Any, x: Any) -> Any:
-        """The negative logarithm of the likelihood of x; theta: shapes and location."""
-        return -np.sum(self.logpmf(x, *theta))
+        """The negative logarithm of the likelihood of x; theta: shapes and location.
+
+        Infinite, as SciPy's, where a parameter is out of range, or data are NaN.
+        """
+        return _loss(self.logpmf(x, *theta))
 
 
 def refuse_samples(name: str, density: str, parameters: Sequence[Tensor]) -> None:
