@@ -50,6 +50,8 @@ sp.inv_boxcox1p(y, x) | sp.huber(0.5, x - 0.2) | sp.pseudo_huber(y, x) | sp.zeta
 sp.wrightomega(x) | sp.wrightomega(-9 * y)
 sp.boxcox(y, 0 * y) | sp.inv_boxcox(y, 0.0 * y) | sp.exprel(0 * x) | sp.ellipk(0 * x) | sp.spence(1 + 0 * x)
 sp.erfc(x)
+sp.eval_gegenbauer(0, 1.0, x) + x | sp.eval_chebyu(0, x) + x | sp.eval_chebys(0, x) + x | sp.eval_sh_chebyu(0, x) + x
+sp.eval_jacobi(0.0, 1.0, 0.5, x) + x | sp.eval_jacobi(1.0, 0.0, 0.5, x)
 sp.rgamma(0 * x) | sp.rgamma(0 * x - 2) | sp.jv(1, 0 * x) | sp.ellipe(0 * x) | sp.iv(2, 0 * x)
 """)
 COMPLEX = cases(
@@ -92,6 +94,20 @@ def test_a_ufunc_keeps_the_dtype(code: str) -> None:
     if "array" not in code:
         assert found.dtype == pullback.float32
     np.testing.assert_allclose(found.numpy(), call(*(GIVEN[n] for n in names)), rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("degree", [0, 0.0, 1, 2.0])
+@pytest.mark.parametrize("name", [n for n in UFUNCS if n.startswith("eval_") and n != "eval_sh_jacobi"])
+def test_derivatives_beyond_the_degree_are_0(name: str, degree: float) -> None:
+    parameters = {"eval_jacobi": (1.0, 0.5), "eval_gegenbauer": (1.0,), "eval_genlaguerre": (1.0,)}.get(name, ())
+
+    def at(x: Any) -> Any:
+        return UFUNCS[name](degree, *parameters, x)
+
+    for order in range(5):
+        if order > degree:
+            assert at(pullback.tensor(0.3, dtype=pullback.float64)).item() == 0
+        at = pullback.func.grad(at)
 
 
 def test_integers_are_float64_as_in_scipy() -> None:

@@ -203,13 +203,22 @@ _enter("stdtr", "df t", x=lambda g, a, x: g * _t_density(a, x))
 _enter("stdtrit", "df p", x=lambda g, a, x: g / _t_density(a, sp.stdtrit(a, x)))
 
 # Orthogonal polynomials: degree and parameters are constants
+
+
+def _lower(name: str, n: Any, *rest: Any) -> Any:
+    """The polynomial of the degree below n; 0 where that is negative, of which SciPy also makes NaN."""
+    n = plain(n)
+    none = np.logical_and(n <= 0, np.equal(n, np.floor(n)))
+    return np.where(none, 0.0, getattr(sp, name)(np.where(none, 1, n) - 1, *rest))
+
+
 _enter(
     "eval_jacobi",
     "n alpha beta x",
-    x=lambda g, a, b, c, x: g * ((a + b + c + 1) / 2 * sp.eval_jacobi(a - 1, b + 1, c + 1, x)),
+    x=lambda g, a, b, c, x: g * ((a + b + c + 1) / 2 * _lower("eval_jacobi", a, b + 1, c + 1, x)),
 )
-_enter("eval_gegenbauer", "n alpha x", x=lambda g, a, b, x: g * (2 * b * sp.eval_gegenbauer(a - 1, b + 1, x)))
-_enter("eval_genlaguerre", "n alpha x", x=lambda g, a, b, x: g * -sp.eval_genlaguerre(a - 1, b + 1, x))
+_enter("eval_gegenbauer", "n alpha x", x=lambda g, a, b, x: g * (2 * b * _lower("eval_gegenbauer", a, b + 1, x)))
+_enter("eval_genlaguerre", "n alpha x", x=lambda g, a, b, x: g * -_lower("eval_genlaguerre", a, b + 1, x))
 _enter("eval_chebyt", "n x", x=lambda g, a, x: g * (np.abs(a) * sp.eval_chebyu(np.abs(a) - 1, x)))
 
 # Compositions ---------------------------------------------------------------------------------------------------------
