@@ -110,6 +110,44 @@ def test_derivatives_beyond_the_degree_are_0(name: str, degree: float) -> None:
         at = pullback.func.grad(at)
 
 
+# By mpmath, with 50 digits; the polynomials in z by hand.
+SLOPES: list[tuple[Any, tuple[float, float], tuple[float | None, float | None]]] = [
+    (sp.binom, (4.0, 5.0), (0.2, -0.2)),
+    (sp.binom, (4.0, 6.0), (-1 / 30, 1 / 30)),
+    (sp.binom, (0.0, 1.0), (1.0, -1.0)),
+    (sp.binom, (4.0, -1.0), (0.0, 0.2)),
+    (sp.binom, (4.0, -3.0), (0.0, 1 / 105)),
+    (sp.binom, (4.3, 5.0), (0.5380875, -0.5524819474998016)),
+    (sp.binom, (-0.7, 2.3), (2.2296544035674444, -2.2296544035674466)),
+    (sp.binom, (-1.5, -1.0), (0.0, -2.0)),
+    (sp.binom, (-2.5, 0.5), (16 / 3, -16 / 3)),
+    (sp.binom, (-3.5, -1.5), (-4 / 15, 4 / 15)),
+    (sp.binom, (1e15, 2.5), (2.3788321548703587e22, 3.1815090955786055e38)),
+    (sp.binom, (11000.0, 3.0), (60489000.333333336, 1785117335495.4634)),
+    (sp.poch, (0.0, 2.0), (1.0, 0.0)),
+    (sp.poch, (-3.0, 2.0), (-5.0, None)),
+    (sp.poch, (-3.0, 5.0), (-6.0, 0.0)),
+    (sp.poch, (-3.0, -2.0), (0.0225, None)),
+    (sp.poch, (-1.0, 1.0), (1.0, None)),
+    (sp.poch, (0.2, 0.6), (1.0965665731932874, -0.24472443799869567)),
+    (sp.poch, (1e15, 0.5), (1.58113883008419e-08, 1092212010.03177)),
+]
+
+
+@pytest.mark.parametrize(("ufunc", "at", "expected"), SLOPES)
+def test_slopes_of_factorials_where_psi_has_poles_or_cancels(
+    ufunc: Any, at: tuple[float, float], expected: tuple[float | None, float | None]
+) -> None:
+    leaves = [pullback.tensor(v, dtype=pullback.float64, requires_grad=True) for v in at]
+    with np.errstate(all="ignore"):
+        ufunc(*leaves).backward()
+    for leaf, slope in zip(leaves, expected, strict=True):
+        if slope is not None:
+            np.testing.assert_allclose(leaf.grad.numpy(), slope, rtol=1e-11)
+    if None not in expected and abs(at[0]) < 1e3:
+        assert gradgradcheck(ufunc, leaves, rtol=1e-4)
+
+
 def test_integers_are_float64_as_in_scipy() -> None:
     for f in (sp.gamma, sp.exp1, sp.cosm1, lambda x: sp.jv(2, x), lambda x: sp.beta(x, x)):
         found = f(pullback.tensor([1, 2]))

@@ -160,6 +160,17 @@ def test_logsumexp() -> None:
         special.logsumexp(pullback.tensor([1j]))
 
 
+@pytest.mark.parametrize(
+    ("N", "k"),
+    [(0, 0), (3, 0), (0.4, 0), (0.4, 0.7), (3, 2), (2, 5), (0, 2), (-2.5, 3), (-1, 0), (4, -1), ([0, 3], [0, 2])],
+)
+def test_comb_with_repetition_is_scipys(N: Any, k: Any) -> None:
+    found = special.comb(N, k, repetition=True).numpy()
+    np.testing.assert_allclose(found, sp.comb(N, k, repetition=True), rtol=1e-13)
+    x = tensor([0.4, 3.0]).requires_grad_()
+    assert gradcheck(lambda n: special.comb(n, np.array([0.7, 2.0]), repetition=True), [x])
+
+
 def test_multigammaln() -> None:
     a = tensor(HIGH).requires_grad_()
     np.testing.assert_allclose(special.multigammaln(a, 3).detach().numpy(), sp.multigammaln(np.asarray(HIGH), 3))
