@@ -317,6 +317,39 @@ def test_frozen() -> None:
     assert stats.poisson(2.0).pmf(3).item() == pytest.approx(scipy.stats.poisson(2.0).pmf(3))
 
 
+FROZEN: list[tuple[str, dict[str, Any]]] = [
+    *[(m, {"x": 0.5}) for m in FUNCTIONS], ("ppf", {"q": 0.3}), ("isf", {"q": 0.3}), ("interval", {"confidence": 0.9}),
+    ("stats", {"moments": "m"}), ("stats", {"moments": "mv"}), ("rvs", {"size": 3, "random_state": 1}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "named"), FROZEN)
+@pytest.mark.parametrize("parameters", [((2.3, 0.1, 1.5), {}), ((2.3,), {"scale": 1.5}), ((), {"a": 2.3, "loc": 0.1})])
+def test_frozen_methods_take_keywords(method: str, named: dict[str, Any], parameters: Any) -> None:
+    args, kwds = parameters
+    expected = getattr(scipy.stats.gamma(*args, **kwds), method)(**named)
+    law = stats.gamma(*args, **kwds)
+    found = [getattr(law, method)(**named)]
+    if method != "rvs":
+        found.append(getattr(law, method)(*named.values()))
+        found.append(getattr(stats.gamma, method)(**named, **{"a": 2.3, **dict(zip(("loc", "scale"), args[1:])), **kwds}))
+    for value in found:
+        for one, other in zip(*[np.atleast_1d(np.asarray(v)) for v in (value, expected)], strict=True):
+            np.testing.assert_allclose(np.asarray(one), other, rtol=1e-12)
+    with pytest.raises(TypeError):
+        getattr(law, method)(**named, nothing=1)
+
+
+def test_frozen_discrete_laws_take_keywords() -> None:
+    ours, theirs = stats.binom(7, 0.3, loc=1), scipy.stats.binom(7, 0.3, loc=1)
+    for method in MASSES:
+        named = {"k" if method.endswith("pmf") else "x": 3}
+        assert getattr(ours, method)(**named).item() == pytest.approx(getattr(theirs, method)(**named))
+        assert getattr(ours, method)(k=3).item() == getattr(ours, method)(3).item()
+    assert ours.ppf(q=0.4).item() == theirs.ppf(q=0.4)
+    assert [t.item() for t in ours.interval(confidence=0.9)] == list(theirs.interval(confidence=0.9))
+
+
 def test_other_methods() -> None:
     data = scipy.stats.norm.rvs(size=20, random_state=0)
     assert stats.norm.fit(pullback.tensor(data)) == scipy.stats.norm.fit(data)

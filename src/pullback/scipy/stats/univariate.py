@@ -301,7 +301,18 @@ class Frozen:
         if name.startswith("__"):
             raise AttributeError(name)
         method = getattr(self.dist, name)
-        return lambda *first: method(*first, *self.args, **self.kwds)
+        parameters = self.dist._signature.bind(*self.args, **self.kwds).arguments
+
+        def call(*first: Any, **named: Any) -> Any:
+            if "x" in named:  # as SciPy names the point, also that of the cdf of a discrete law
+                first = (named.pop("x"), *first)
+            return method(*first, **named, **parameters)
+
+        return call
+
+    def stats(self, moments: str = "mv") -> Any:
+        """Mean and variance, see the method of the distribution."""
+        return self.dist.stats(*self.args, **self.kwds, moments=moments)
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Tensor:
         """Samples, see the method of the distribution."""
