@@ -148,6 +148,23 @@ def test_slopes_of_factorials_where_psi_has_poles_or_cancels(
         assert gradgradcheck(ufunc, leaves, rtol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["jv", "iv", "kv", "hyp0f1", "hyp1f1", "hyp2f1", "gamma", "loggamma", "exp1"])
+def test_complex_numbers_without_a_rule_keep_their_imaginary_part(name: str) -> None:
+    z = pullback.tensor(GIVEN["z"], requires_grad=True)
+    first = (0.5, 1.5, 2.5)[: UFUNCS[name].nin - 1]
+    with pytest.raises(NotImplementedError, match=r"complex numbers has no derivative rule(.|\n)*\.real") as error:
+        UFUNCS[name](*first, z)
+    assert ".float()" not in str(error.value)
+    assert UFUNCS[name](*first, z.detach().numpy()).dtype == np.complex128  # as the message advises
+
+
+@pytest.mark.parametrize("name", ["psi", "ndtr", "gammaln", "j0", "betaln"])
+def test_no_advice_loses_an_imaginary_part(name: str) -> None:
+    z = pullback.tensor(GIVEN["z"], requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"take \.real, \.abs\(\) or \.angle\(\) first"):
+        UFUNCS[name](*[z] * UFUNCS[name].nin)
+
+
 def test_integers_are_float64_as_in_scipy() -> None:
     for f in (sp.gamma, sp.exp1, sp.cosm1, lambda x: sp.jv(2, x), lambda x: sp.beta(x, x)):
         found = f(pullback.tensor([1, 2]))

@@ -160,6 +160,15 @@ def test_logsumexp() -> None:
         special.logsumexp(pullback.tensor([1j]))
 
 
+@pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
+def test_spherical_bessel_functions_of_complex_numbers(name: str) -> None:
+    z = pullback.tensor([1.5 + 0.4j, 0.7 - 1.1j], dtype=pullback.complex128, requires_grad=True)
+    assert gradcheck(lambda z: getattr(special, name)([1, 2], z), [z], check_forward_ad=True)
+    assert gradgradcheck(lambda z: getattr(special, name)([1, 2], z), [z])
+    x = pullback.tensor([1.5, 0.7], dtype=pullback.float64, requires_grad=True)
+    assert gradcheck(lambda x: getattr(special, name)(1, x) * (2 + 1j), [x])
+
+
 @pytest.mark.parametrize(
     ("N", "k"),
     [(0, 0), (3, 0), (0.4, 0), (0.4, 0.7), (3, 2), (2, 5), (0, 2), (-2.5, 3), (-1, 0), (4, -1), ([0, 3], [0, 2])],

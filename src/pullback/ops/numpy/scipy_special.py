@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ...table.entry import constant, pointwise
 from ...table.operands import FLOATS, need, plain
 from ...tensor.arrays import as_array, writable
@@ -47,7 +48,19 @@ def _floating(*args: Any) -> list[Any]:
 
 
 def _value(name: str, kinds: str, *args: Any) -> Any:
-    """SciPy's value, in the dtype of the arrays among the arguments."""
+    """SciPy's value, in the dtype of the arrays among the arguments.
+
+    NotImplementedError for complex numbers that SciPy itself takes, but that have no rule.
+    """
+    if "c" not in kinds and any(np.iscomplexobj(a) for a in args) and "D->D" in str(getattr(sp, name).types):
+        raise NotImplementedError(
+            errors.message(
+                f"scipy.special.{name}() of complex numbers has no derivative rule",
+                expected="real numbers",
+                found=errors.describe(args[-1]),
+                do="take .real, .abs() or .angle() first, or give it an array, t.detach().numpy(): a constant",
+            )
+        )
     dtypes = [need(f"scipy.special.{name}", kinds, a).dtype for a in args if hasattr(a, "size")]
     found = writable(getattr(sp, name)(*args))
     return found if found.dtype.kind == "c" else found.astype(np.result_type(*dtypes), copy=False)

@@ -226,7 +226,7 @@ def _enter_spherical(name: str, lower: int, upper: int) -> Any:
 
     value = elementwise(f"special.{name}", lambda n, z: ufunc(n.astype(int), z), None, slope)
 
-    @mirrors(f"special.{name}", derivative="in z", limits="n is a constant; real z")
+    @mirrors(f"special.{name}", derivative="in z", limits="n is a constant")
     def spherical(n: Any, z: Any, derivative: bool = False) -> Any:
         n, z = floating(n), floating(z)
         if seen((plain(n) < 0) | (plain(n) != np.floor(plain(n)))):

@@ -212,7 +212,8 @@ LAWS = {
         mean=lambda: 0.0, var=lambda: 1.0, entropy=lambda: (1 + LOG_2PI) / 2,
     ),
     "t": Law(
-        lambda x, df: ic.student_log_density(df, x), cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
+        lambda x, df: ic.student_log_density(df, x),
+        cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
         mean=lambda df: _when(df > 1, 0 / df),
         var=lambda df: _when(df > 2, _ratio(finite(df), finite(df) - 2), _when(df > 1, INF, np.nan)),
         entropy=_student_entropy,

@@ -29,9 +29,7 @@ Interval = type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]).confidenc
 _beta, _t = DISTRIBUTIONS["beta"], DISTRIBUTIONS["t"]
 
 
-def _data(
-    where: str, a: Any, axis: Any, nan_policy: str = "propagate", keepdims: bool = False
-) -> tuple[Any, Any]:
+def _data(where: str, a: Any, axis: Any, nan_policy: str = "propagate", keepdims: bool = False) -> tuple[Any, Any]:
     """The data, and the axis; for None all data along the last one, which is the only one without keepdims."""
     t = real(a, f"stats.{where}")
     if nan_policy not in ("propagate", "raise"):
