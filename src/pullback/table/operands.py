@@ -148,14 +148,12 @@ def need(name: str, kinds: str, value: Any) -> Any:
     """Return the value (a payload or a number); NotImplementedError if its dtype is not of one of these kinds."""
     if hasattr(value, "size") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
         expected, do = _EXPECTED[kinds]
-        if value.dtype.kind == "c":  # a conversion would lose the imaginary part
-            do = _EXPECTED[REAL][1]
         raise NotImplementedError(
             errors.message(
                 f"{name}() is not implemented for {value.dtype}",
                 expected=expected,
                 found=errors.describe(value),
-                do=do,
+                do=_EXPECTED[REAL][1] if value.dtype.kind == "c" else do,  # none that loses the imaginary part
             )
         )
     return value
