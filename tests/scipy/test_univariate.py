@@ -566,6 +566,54 @@ def test_entropies_of_large_shapes_lose_no_digits(name: str, shapes: tuple[float
     assert getattr(stats, name).entropy(*shapes).item() == pytest.approx(expected, rel=4e-15, abs=4e-15)
 
 
+# mpmath's logarithms, with 60 digits
+NEAR_THE_MODE: list[tuple[str, float, tuple[float, ...], float]] = [
+    ("gamma", 2031.0, (2000.0,), -4.9726084550756894),
+    ("chi2", 4062.0, (4000.0,), -5.6657556356356347),
+    ("poisson", 2031.0, (2000.0,), -4.9661395844775087),
+    ("beta", 0.5022360679774998, (2000.0, 2000.0), 3.8811905676016079),
+    ("binom", 2031.0, (4000.0, 0.5), -4.8532777951584438),
+    ("nbinom", 2031.0, (2000.0, 0.5), -5.1967783557929977),
+    ("gamma", 1000022136.0, (1000000000.0,), -11.525591220011155),
+    ("chi2", 2000044272.0, (2000000000.0,), -12.2187384005711),
+    ("poisson", 1000022136.0, (1000000000.0,), -11.525581959876177),
+    ("beta", 0.5000031622776602, (1000000000.0, 1000000000.0), 10.442415156022518),
+    ("binom", 1000022136.0, (2000000000.0, 0.5), -11.424000357317921),
+    ("nbinom", 1000022136.0, (1000000000.0, 0.5), -11.749660912110327),
+    ("gamma", 1000000022135944.0, (1000000000000000.0,), -18.43332675756599),
+    ("chi2", 2000000044271888.0, (2000000000000000.0,), -19.126473938125935),
+    ("poisson", 1000000022135944.0, (1000000000000000.0,), -18.433326748305787),
+    ("beta", 0.5000000031622777, (1000000000000000.0, 1000000000000000.0), 17.350170435045516),
+    ("binom", 1000000022135944.0, (2000000000000000.0, 0.5), -18.331753157151179),
+    ("nbinom", 1000000022135944.0, (1000000000000000.0, 0.5), -18.657400340378903),
+]
+
+
+@pytest.mark.parametrize(("name", "x", "shapes", "expected"), NEAR_THE_MODE)
+def test_densities_of_large_shapes_lose_no_digits(
+    name: str, x: float, shapes: tuple[float, ...], expected: float
+) -> None:
+    law, least = getattr(stats, name), 3e-8 if max(shapes) > 1e12 else 1e-10
+    point = leaf(x)
+    found = (law.logpdf if name in CONTINUOUS else law.logpmf)(point, *shapes)
+    assert found.item() == pytest.approx(expected, abs=least)
+    if name in CONTINUOUS:
+        (slope,) = grad(law.cdf(point, *shapes), point)
+        assert slope.item() == pytest.approx(np.exp(expected), rel=least)
+
+
+@pytest.mark.parametrize(("name", "x", "shapes"), [(n, x, s) for n, x, s, _ in NEAR_THE_MODE if max(s) < 1e4])
+def test_densities_of_large_shapes_in_every_mode(name: str, x: float, shapes: tuple[float, ...]) -> None:
+    law, last = getattr(stats, name), shapes[-1]
+
+    def of_ratio(r: Any) -> Any:
+        """From the mode to where the usual formula is taken."""
+        return (law.logpdf if name in CONTINUOUS else law.logpmf)(x, *shapes[:-1], last * r)
+
+    assert gradcheck(of_ratio, [leaf([0.3, 0.9, 1.0, 1.1, 1.7])], check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(of_ratio, [leaf([0.9, 1.0, 1.1])], rtol=1e-4)
+
+
 @pytest.mark.parametrize("df", [1e9, 1e12, 1e15, np.inf])
 def test_many_degrees_of_freedom_are_a_normal_distribution(df: float) -> None:
     x = leaf([-2.0, 0.3])

@@ -15,7 +15,7 @@ import scipy.special as sp
 
 from ...table.operands import plain
 from ..array_nodes import Array, elementwise
-from .large_parameters import finite, half_step, half_step_slope
+from .large_parameters import finite, half_step, half_step_slope, near_beta_mode, near_gamma_mode
 from .tails import average, column, log_parts, weights
 
 _POWERS = np.arange(1, 25)
@@ -26,7 +26,7 @@ _POWERS = np.arange(1, 25)
 
 def gamma_log_density(a: Any, x: Any) -> Any:
     """The logarithm of the derivative of `gammainc` by x."""
-    return sp.xlogy(a - 1, x) - x - sp.gammaln(a)
+    return near_gamma_mode(sp.xlogy(a - 1, x) - x - sp.gammaln(a), a, x)
 
 
 def _below(a: Any, x: Any) -> tuple[Any, Any]:
@@ -152,7 +152,7 @@ gammainccinv: Any = elementwise(
 
 def beta_log_density(a: Any, b: Any, x: Any) -> Any:
     """The logarithm of the derivative of `betainc` by x."""
-    return sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b)
+    return near_beta_mode(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b), a, b, x)
 
 
 def _part_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Any, Any]:

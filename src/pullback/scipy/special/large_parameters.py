@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ...table.operands import plain
+from ...table.operands import plain, somewhere
 
 _LARGE = 12.0
 _EVEN = np.arange(2, 18, 2)
@@ -59,6 +59,34 @@ def gamma_entropy(a: Any) -> Any:
     return np.where(large, far, low + (1 - low) * sp.psi(low) + sp.gammaln(low))
 
 
+def _deviance(a: Any, u: Any) -> Any:
+    return a * (u - np.log1p(u))
+
+
+def near_gamma_mode(found: Any, a: Any, x: Any) -> Any:
+    """The log density of a gamma variable: near the mode of a large a as the distance from that, elsewhere `found`."""
+    mode = (plain(a) > 1e3) & (np.absolute(plain(x) - plain(a)) < plain(a) / 2)
+    if not somewhere(mode):
+        return found
+    b, y = np.where(mode, a, 1e4), np.where(mode, x, 1e4)
+    constant = (np.log(b) - math.log(2 * math.pi)) / 2 - _odd(_STIRLING, 1 / b)
+    return np.where(mode, constant - np.log(y) - _deviance(b, (y - b) / b), found)
+
+
+def near_beta_mode(found: Any, a: Any, b: Any, x: Any) -> Any:
+    """The log density of a beta variable, in the same way where a and b are large."""
+    gap = np.absolute(plain(b) * plain(x) - plain(a) * (1 - plain(x)))
+    least = np.minimum(plain(a), plain(b))
+    mode = (least > 1e3) & (gap < least / 2)
+    if not somewhere(mode):
+        return found
+    a, b, x = np.where(mode, a, 1e4), np.where(mode, b, 1e4), np.where(mode, x, 0.5)
+    whole, gap = a + b, b * x - a * (1 - x)
+    constant = (np.log(a) + np.log(b) - np.log(whole) - math.log(2 * math.pi)) / 2 + _odd(_STIRLING, 1 / whole)
+    constant = constant - _odd(_STIRLING, 1 / a) - _odd(_STIRLING, 1 / b) - np.log(x) - np.log1p(-x)
+    return np.where(mode, constant - _deviance(a, gap / a) - _deviance(b, -gap / b), found)
+
+
 def log_rising(a: Any, steps: int) -> Any:
     """``gammaln(a + steps / 2) - gammaln(a) - steps log(a) / 2``."""
     odd = steps % 2
@@ -66,4 +94,4 @@ def log_rising(a: Any, steps: int) -> Any:
     return found + sum(np.log1p((i + odd / 2) / a) for i in range(steps // 2))
 
 
-__all__ = ["finite", "gamma_entropy", "half_step", "half_step_slope", "log_rising"]
+__all__ = ["finite", "gamma_entropy", "half_step", "half_step_slope", "log_rising", "near_beta_mode", "near_gamma_mode"]

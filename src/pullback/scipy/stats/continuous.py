@@ -17,7 +17,7 @@ from ...table.operands import plain
 from ..array_nodes import elementwise
 from ..mirror import mirrors
 from ..special import incomplete as ic
-from ..special.large_parameters import finite, gamma_entropy, half_step
+from ..special.large_parameters import finite, gamma_entropy, half_step, near_beta_mode, near_gamma_mode
 from .formulas import (
     EULER,
     LOG_2PI,
@@ -219,13 +219,14 @@ LAWS = {
         entropy=_student_entropy,
     ),
     "gamma": Law(
-        lambda x, a: times_log(a - 1, x) - x - sp.gammaln(a), (0.0, INF),
+        lambda x, a: near_gamma_mode(times_log(a - 1, x) - x - sp.gammaln(a), a, x), (0.0, INF),
         cdf=lambda x, a: ic.gammainc(a, x), sf=lambda x, a: ic.gammaincc(a, x),
         logcdf=lambda x, a: ic.log_gammainc(a, x), logsf=lambda x, a: ic.log_gammaincc(a, x),
         mean=lambda a: a, var=lambda a: a, entropy=gamma_entropy,
     ),
     "chi2": Law(
-        lambda x, df: times_log(df / 2 - 1, x / 2) - x / 2 - sp.gammaln(df / 2) - LOG2, (0.0, INF),
+        lambda x, df: near_gamma_mode(times_log(df / 2 - 1, x / 2) - x / 2 - sp.gammaln(df / 2), df / 2, x / 2) - LOG2,
+        (0.0, INF),
         cdf=lambda x, df: ic.gammainc(df / 2, x / 2), sf=lambda x, df: ic.gammaincc(df / 2, x / 2),
         logcdf=lambda x, df: ic.log_gammainc(df / 2, x / 2), logsf=lambda x, df: ic.log_gammaincc(df / 2, x / 2),
         mean=lambda df: df, var=lambda df: 2 * df,
@@ -257,7 +258,8 @@ LAWS = {
         entropy=lambda nu: gamma_entropy(nu) - (sp.psi(nu) + np.log(nu)) / 2 - LOG2,
     ),
     "beta": Law(
-        lambda x, a, b: times_log(a - 1, x) + times_log1m(b - 1, x) - sp.betaln(a, b), (0.0, 1.0),
+        lambda x, a, b: near_beta_mode(times_log(a - 1, x) + times_log1m(b - 1, x) - sp.betaln(a, b), a, b, x),
+        (0.0, 1.0),
         cdf=lambda x, a, b: ic.betainc(a, b, x), sf=lambda x, a, b: ic.betaincc(a, b, x),
         logcdf=lambda x, a, b: ic.log_betainc(a, b, x), logsf=lambda x, a, b: ic.log_betaincc(a, b, x),
         mean=lambda a, b: a / (a + b), var=lambda a, b: a * b / (np.square(a + b) * (a + b + 1)),
