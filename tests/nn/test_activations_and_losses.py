@@ -682,6 +682,13 @@ def test_a_weighted_loss_has_the_dtype_of_what_it_multiplies(name: str, kinds: t
     np.testing.assert_allclose(g.double().numpy(), slope.numpy(), 0.01)
 
 
+@pytest.mark.parametrize("name", ["gelu", "softplus", "softmax", "dropout"])
+def test_no_advice_loses_an_imaginary_part(name: str) -> None:
+    arguments = {"softmax": (0,)}.get(name, ())
+    with pytest.raises(NotImplementedError, match=r"take \.real, \.abs\(\) or \.angle\(\) first"):
+        getattr(pullback.nn.functional, name)(pullback.tensor([1j]), *arguments)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize(("name", "kinds"), WEIGHTED)

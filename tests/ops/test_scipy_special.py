@@ -50,6 +50,8 @@ sp.inv_boxcox1p(y, x) | sp.huber(0.5, x - 0.2) | sp.pseudo_huber(y, x) | sp.zeta
 sp.wrightomega(x) | sp.wrightomega(-9 * y)
 sp.boxcox(y, 0 * y) | sp.inv_boxcox(y, 0.0 * y) | sp.exprel(0 * x) | sp.ellipk(0 * x) | sp.spence(1 + 0 * x)
 sp.erfc(x)
+sp.eval_gegenbauer(0, 1.0, x) + x | sp.eval_chebyu(0, x) + x | sp.eval_chebys(0, x) + x | sp.eval_sh_chebyu(0, x) + x
+sp.eval_jacobi(0.0, 1.0, 0.5, x) + x | sp.eval_jacobi(1.0, 0.0, 0.5, x)
 sp.rgamma(0 * x) | sp.rgamma(0 * x - 2) | sp.jv(1, 0 * x) | sp.ellipe(0 * x) | sp.iv(2, 0 * x)
 """)
 COMPLEX = cases(
@@ -92,6 +94,75 @@ def test_a_ufunc_keeps_the_dtype(code: str) -> None:
     if "array" not in code:
         assert found.dtype == pullback.float32
     np.testing.assert_allclose(found.numpy(), call(*(GIVEN[n] for n in names)), rtol=2e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("degree", [0, 0.0, 1, 2.0])
+@pytest.mark.parametrize("name", [n for n in UFUNCS if n.startswith("eval_") and n != "eval_sh_jacobi"])
+def test_derivatives_beyond_the_degree_are_0(name: str, degree: float) -> None:
+    parameters = {"eval_jacobi": (1.0, 0.5), "eval_gegenbauer": (1.0,), "eval_genlaguerre": (1.0,)}.get(name, ())
+
+    def at(x: Any) -> Any:
+        return UFUNCS[name](degree, *parameters, x)
+
+    for order in range(5):
+        if order > degree:
+            assert at(pullback.tensor(0.3, dtype=pullback.float64)).item() == 0
+        at = pullback.func.grad(at)
+
+
+# By mpmath, with 50 digits; the polynomials in z by hand.
+SLOPES: list[tuple[Any, tuple[float, float], tuple[float | None, float | None]]] = [
+    (sp.binom, (4.0, 5.0), (0.2, -0.2)),
+    (sp.binom, (4.0, 6.0), (-1 / 30, 1 / 30)),
+    (sp.binom, (0.0, 1.0), (1.0, -1.0)),
+    (sp.binom, (4.0, -1.0), (0.0, 0.2)),
+    (sp.binom, (4.0, -3.0), (0.0, 1 / 105)),
+    (sp.binom, (4.3, 5.0), (0.5380875, -0.5524819474998016)),
+    (sp.binom, (-0.7, 2.3), (2.2296544035674444, -2.2296544035674466)),
+    (sp.binom, (-1.5, -1.0), (0.0, -2.0)),
+    (sp.binom, (-2.5, 0.5), (16 / 3, -16 / 3)),
+    (sp.binom, (-3.5, -1.5), (-4 / 15, 4 / 15)),
+    (sp.binom, (1e15, 2.5), (2.3788321548703587e22, 3.1815090955786055e38)),
+    (sp.binom, (11000.0, 3.0), (60489000.333333336, 1785117335495.4634)),
+    (sp.poch, (0.0, 2.0), (1.0, 0.0)),
+    (sp.poch, (-3.0, 2.0), (-5.0, None)),
+    (sp.poch, (-3.0, 5.0), (-6.0, 0.0)),
+    (sp.poch, (-3.0, -2.0), (0.0225, None)),
+    (sp.poch, (-1.0, 1.0), (1.0, None)),
+    (sp.poch, (0.2, 0.6), (1.0965665731932874, -0.24472443799869567)),
+    (sp.poch, (1e15, 0.5), (1.58113883008419e-08, 1092212010.03177)),
+]
+
+
+@pytest.mark.parametrize(("ufunc", "at", "expected"), SLOPES)
+def test_slopes_of_factorials_where_psi_has_poles_or_cancels(
+    ufunc: Any, at: tuple[float, float], expected: tuple[float | None, float | None]
+) -> None:
+    leaves = [pullback.tensor(v, dtype=pullback.float64, requires_grad=True) for v in at]
+    with np.errstate(all="ignore"):
+        ufunc(*leaves).backward()
+    for leaf, slope in zip(leaves, expected, strict=True):
+        if slope is not None:
+            np.testing.assert_allclose(leaf.grad.numpy(), slope, rtol=1e-11)
+    if None not in expected and abs(at[0]) < 1e3:
+        assert gradgradcheck(ufunc, leaves, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["jv", "iv", "kv", "hyp0f1", "hyp1f1", "hyp2f1", "gamma", "loggamma", "exp1"])
+def test_complex_numbers_without_a_rule_keep_their_imaginary_part(name: str) -> None:
+    z = pullback.tensor(GIVEN["z"], requires_grad=True)
+    first = (0.5, 1.5, 2.5)[: UFUNCS[name].nin - 1]
+    with pytest.raises(NotImplementedError, match=r"complex numbers has no derivative rule(.|\n)*\.real") as error:
+        UFUNCS[name](*first, z)
+    assert ".float()" not in str(error.value)
+    assert UFUNCS[name](*first, z.detach().numpy()).dtype == np.complex128  # as the message advises
+
+
+@pytest.mark.parametrize("name", ["psi", "ndtr", "gammaln", "j0", "betaln"])
+def test_no_advice_loses_an_imaginary_part(name: str) -> None:
+    z = pullback.tensor(GIVEN["z"], requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"take \.real, \.abs\(\) or \.angle\(\) first"):
+        UFUNCS[name](*[z] * UFUNCS[name].nin)
 
 
 def test_integers_are_float64_as_in_scipy() -> None:

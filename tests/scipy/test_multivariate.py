@@ -281,6 +281,32 @@ def test_correlation_and_line(name: str, alternative: str) -> None:
             assert bound.item() == pytest.approx(wanted)
 
 
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1)])
+@pytest.mark.parametrize("name", ["gmean", "hmean", "sem", "skew", "kurtosis", "variation", "moment"])
+def test_statistics_over_axes(name: str, axis: Any, keepdims: bool) -> None:
+    data = np.random.default_rng(0).uniform(1, 2, (3, 4, 2))
+    settings = {"order": [2, 3]} if name == "moment" else {}
+    found, expected = (getattr(m, name)(data, axis=axis, keepdims=keepdims, **settings) for m in (stats, scipy.stats))
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-11, atol=1e-15)
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_lines_over_axes(axis: Any, keepdims: bool) -> None:
+    x, y = np.random.default_rng(0).uniform(1, 2, (2, 3, 4))
+    found, expected = (m.linregress(x, y, axis=axis, keepdims=keepdims) for m in (stats, scipy.stats))
+    for name in FIELDS["linregress"]:
+        assert getattr(found, name).shape == getattr(expected, name).shape
+        np.testing.assert_allclose(getattr(found, name).numpy(), getattr(expected, name), rtol=1e-11)
+
+
+@pytest.mark.parametrize("y", [[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]])
+def test_the_p_value_of_a_line_through_two_points(y: list[float]) -> None:
+    assert stats.linregress([0.0, 1.0], y).pvalue.item() == scipy.stats.linregress([0.0, 1.0], y).pvalue
+
+
 def test_moments_and_scores() -> None:
     np.testing.assert_allclose(stats.moment(TABLE, 3, axis=1).numpy(), scipy.stats.moment(TABLE, 3, axis=1), atol=1e-15)
     np.testing.assert_allclose(stats.moment(TABLE).numpy(), scipy.stats.moment(TABLE), atol=1e-15)

@@ -160,6 +160,26 @@ def test_logsumexp() -> None:
         special.logsumexp(pullback.tensor([1j]))
 
 
+@pytest.mark.parametrize("name", ["spherical_jn", "spherical_yn", "spherical_in", "spherical_kn"])
+def test_spherical_bessel_functions_of_complex_numbers(name: str) -> None:
+    z = pullback.tensor([1.5 + 0.4j, 0.7 - 1.1j], dtype=pullback.complex128, requires_grad=True)
+    assert gradcheck(lambda z: getattr(special, name)([1, 2], z), [z], check_forward_ad=True)
+    assert gradgradcheck(lambda z: getattr(special, name)([1, 2], z), [z])
+    x = pullback.tensor([1.5, 0.7], dtype=pullback.float64, requires_grad=True)
+    assert gradcheck(lambda x: getattr(special, name)(1, x) * (2 + 1j), [x])
+
+
+@pytest.mark.parametrize(
+    ("N", "k"),
+    [(0, 0), (3, 0), (0.4, 0), (0.4, 0.7), (3, 2), (2, 5), (0, 2), (-2.5, 3), (-1, 0), (4, -1), ([0, 3], [0, 2])],
+)
+def test_comb_with_repetition_is_scipys(N: Any, k: Any) -> None:
+    found = special.comb(N, k, repetition=True).numpy()
+    np.testing.assert_allclose(found, sp.comb(N, k, repetition=True), rtol=1e-13)
+    x = tensor([0.4, 3.0]).requires_grad_()
+    assert gradcheck(lambda n: special.comb(n, np.array([0.7, 2.0]), repetition=True), [x])
+
+
 def test_multigammaln() -> None:
     a = tensor(HIGH).requires_grad_()
     np.testing.assert_allclose(special.multigammaln(a, 3).detach().numpy(), sp.multigammaln(np.asarray(HIGH), 3))

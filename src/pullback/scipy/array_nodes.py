@@ -20,6 +20,7 @@ from ..ops.make.conversion import to
 from ..ops.shape.axes import movedim
 from ..ops.shape.joining import stack
 from ..ops.shape.reshape import reshape, sum_to_size
+from ..table.operands import is_complex
 from ..tensor.tensor import Tensor, wrap
 
 Array = np.ndarray[Any, Any]
@@ -178,9 +179,11 @@ class Pointwise(NamedTuple):
         return found(*xs)
 
 
-def _fitted(g: Any, x: Tensor) -> Any:
-    """A gradient summed to the shape of an argument that was broadcast."""
-    return sum_to_size(g, x.shape) if g.shape != x.shape else g
+def _pulled(g: Any, slope: Any, x: Tensor) -> Any:
+    """The gradient of an argument: of a complex one by the conjugate, real for a real one, in its shape."""
+    found = g * (np.conj(slope) if is_complex(slope) else slope)
+    found = found.real if found.is_complex() and not x.is_complex() else found
+    return sum_to_size(found, x.shape) if found.shape != x.shape else found
 
 
 class Elementwise(Function):
@@ -206,7 +209,7 @@ class Elementwise(Function):
             return (None,) * len(ctx.needs_input_grad)
         xs = ctx.saved_tensors
         wanted = ctx.needs_input_grad[1:]
-        return None, *[_fitted(g * ctx.op.partial(i, xs), x) if wanted[i] else None for i, x in enumerate(xs)]
+        return None, *[_pulled(g, ctx.op.partial(i, xs), x) if wanted[i] else None for i, x in enumerate(xs)]
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *ts: Tensor | None) -> Any:

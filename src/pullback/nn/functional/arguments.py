@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from ... import errors
+from ...table.operands import is_complex
 from ...table.samples import Differs
 from ...tensor.tensor import Tensor
 
@@ -62,7 +63,8 @@ def floats_only(name: str, *payloads: Any) -> None:
 
 
 def _of_no_floats(name: str, expected: str, found: Any) -> Exception:
-    return refuse(name, expected, errors.describe(found), "convert it with .float()", NotImplementedError)
+    do = "take .real, .abs() or .angle() first" if is_complex(found) else "convert it with .float()"
+    return refuse(name, expected, errors.describe(found), do, NotImplementedError)
 
 
 def ranks(name: str, value: Tensor, *allowed: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ...table.entry import constant, pointwise
 from ...table.operands import FLOATS, need, plain
 from ...tensor.arrays import as_array, writable
@@ -47,7 +48,19 @@ def _floating(*args: Any) -> list[Any]:
 
 
 def _value(name: str, kinds: str, *args: Any) -> Any:
-    """SciPy's value, in the dtype of the arrays among the arguments."""
+    """SciPy's value, in the dtype of the arrays among the arguments.
+
+    NotImplementedError for complex numbers that SciPy itself takes, but that have no rule.
+    """
+    if "c" not in kinds and any(np.iscomplexobj(a) for a in args) and "D->D" in str(getattr(sp, name).types):
+        raise NotImplementedError(
+            errors.message(
+                f"scipy.special.{name}() of complex numbers has no derivative rule",
+                expected="real numbers",
+                found=errors.describe(args[-1]),
+                do="take .real, .abs() or .angle() first, or give it an array, t.detach().numpy(): a constant",
+            )
+        )
     dtypes = [need(f"scipy.special.{name}", kinds, a).dtype for a in args if hasattr(a, "size")]
     found = writable(getattr(sp, name)(*args))
     return found if found.dtype.kind == "c" else found.astype(np.result_type(*dtypes), copy=False)
@@ -103,6 +116,65 @@ def _gamma_density(a: Any, x: Any) -> Any:
     return np.exp(sp.xlogy(a - 1, x) - x - sp.gammaln(a))
 
 
+def _psi_step(x: Any, d: Any) -> Any:
+    """``psi(x + d) - psi(x)``, for large x by the asymptotic series, so that nothing cancels."""
+    large = np.minimum(plain(x), plain(x) + plain(d)) > 1e4
+    u, v = np.where(large, x, 1e5), np.where(large, d, 1.0)
+    w = u + v
+    far = np.log1p(v / u) + v / u / w * (0.5 + (1 / u + 1 / w) / 12)
+    return np.where(large, far, sp.psi(np.where(large, 1.0, x + d)) - sp.psi(np.where(large, 1.0, x)))
+
+
+def _turn(x: Any) -> tuple[Any, Any]:
+    """``sin(pi x) / pi`` and ``cos(pi x)``, exact where x is whole."""
+    whole = np.round(plain(x))
+    sign, angle = 1 - 2 * np.mod(whole, 2), np.pi * (x - whole)
+    return sign * np.sin(angle) / np.pi, sign * np.cos(angle)
+
+
+def _beyond(n: Any, k: Any) -> Any:
+    """Where binom is 0 for whole numbers k > n; there psi has poles, and the reflection formula of gamma is used.
+
+    Below, where k has such poles as well, it is used for the nearer one.
+    """
+    n, k = plain(n), plain(k)
+    nearer = np.absolute(n - k - np.round(n - k)) < np.absolute(k - np.round(k))
+    return (n - k < -0.5) & ((k > -0.5) | nearer)
+
+
+def _binom_by_n(n: Any, k: Any) -> Any:
+    right = _beyond(n, k)
+    a, b = np.where(right, 4.0, n), np.where(right, 2.0, k)
+    usual = sp.binom(a, b) * _psi_step(a - b + 1, b)
+    a, b = np.where(right, n, 4.0), np.where(right, k, 5.0)
+    sine, cosine = _turn(a - b + 1)
+    return np.where(right, sp.beta(a + 1, b - a) * (cosine + sine * (sp.psi(a + 1) - sp.psi(b - a))), usual)
+
+
+def _binom_by_k(n: Any, k: Any) -> Any:
+    right = _beyond(n, k)
+    turned = right | (plain(k) < -0.5)
+    a, b = np.where(turned, 4.0, n), np.where(turned, 2.0, k)
+    usual = sp.binom(a, b) * (sp.psi(a - b + 1) - sp.psi(b + 1))
+    a, b = np.where(turned, n, 4.0), np.where(turned, np.where(right, n - k, k), -1.0)
+    sine, cosine = _turn(b + 1)
+    slope = sp.beta(a + 1, -b) * (cosine + sine * (sp.psi(a - b + 1) - sp.psi(-b)))
+    return np.where(turned, np.where(right, -slope, slope), usual)
+
+
+def _poch_by_z(z: Any, m: Any) -> Any:
+    """By the reflection formula of gamma where psi has poles: at z, or for whole numbers at both ends."""
+    low, end = plain(z) < 0.5, plain(z) + plain(m)
+    whole = (plain(z) == np.floor(plain(z))) & (end == np.floor(end))
+    across, below = low & (end > 0.5), low & (end <= 0.5) & whole
+    start = np.where(below, 1 - z - m, np.where(across, 1.0, z))
+    usual = sp.poch(np.where(across, 1.0, z), m) * np.where(below, -1.0, 1.0) * _psi_step(start, m)
+    a, b = np.where(across, z, -1.0), np.where(across, m, 3.0)
+    sine, cosine = _turn(a)
+    size = np.exp(sp.gammaln(a + b) + sp.gammaln(1 - a))
+    return np.where(across, size * (cosine + sine * (sp.psi(a + b) - sp.psi(1 - a))), usual)
+
+
 _enter("gamma", x=lambda g, x: g * (sp.gamma(x) * sp.psi(x)))
 _enter("rgamma", x=_slope_of_rgamma)
 _enter("loggamma", x=lambda g, x: g * sp.psi(x))
@@ -124,16 +196,11 @@ _enter("betaincinv", "a b y", x=lambda g, a, b, x: g / _beta_density(a, b, sp.be
 _enter("betainccinv", "a b y", x=lambda g, a, b, x: -g / _beta_density(a, b, sp.betainccinv(a, b, x)))
 _enter("gammaincinv", "a y", x=lambda g, a, x: g / _gamma_density(a, sp.gammaincinv(a, x)))
 _enter("gammainccinv", "a y", x=lambda g, a, x: -g / _gamma_density(a, sp.gammainccinv(a, x)))
-_enter(
-    "binom",
-    "n k",
-    a=lambda g, a, x: g * (sp.binom(a, x) * (sp.psi(a + 1) - sp.psi(a - x + 1))),
-    x=lambda g, a, x: g * (sp.binom(a, x) * (sp.psi(a - x + 1) - sp.psi(x + 1))),
-)
+_enter("binom", "n k", a=lambda g, a, x: g * _binom_by_n(a, x), x=lambda g, a, x: g * _binom_by_k(a, x))
 _enter(
     "poch",
     "z m",
-    a=lambda g, a, x: g * (sp.poch(a, x) * (sp.psi(a + x) - sp.psi(a))),
+    a=lambda g, a, x: g * _poch_by_z(a, x),
     x=lambda g, a, x: g * (sp.poch(a, x) * sp.psi(a + x)),
 )
 _enter("_riemann_zeta")
@@ -196,21 +263,29 @@ _enter("kl_div", "x y", a=lambda g, a, x: g * np.log(a / x), x=lambda g, a, x: g
 
 
 def _t_density(df: Any, t: Any) -> Any:
-    factor = np.exp(sp.gammaln((df + 1) / 2) - sp.gammaln(df / 2)) / np.sqrt(df * math.pi)
-    return factor * np.power(1 + t * t / df, -(df + 1) / 2)
+    return np.exp(-(df + 1) / 2 * np.log1p(t * t / df)) * sp.poch(df / 2, 0.5) / np.sqrt(df * math.pi)
 
 
 _enter("stdtr", "df t", x=lambda g, a, x: g * _t_density(a, x))
 _enter("stdtrit", "df p", x=lambda g, a, x: g / _t_density(a, sp.stdtrit(a, x)))
 
 # Orthogonal polynomials: degree and parameters are constants
+
+
+def _lower(name: str, n: Any, *rest: Any) -> Any:
+    """The polynomial of the degree below n; 0 where that is negative, of which SciPy also makes NaN."""
+    n = plain(n)
+    none = np.logical_and(n <= 0, np.equal(n, np.floor(n)))
+    return np.where(none, 0.0, getattr(sp, name)(np.where(none, 1, n) - 1, *rest))
+
+
 _enter(
     "eval_jacobi",
     "n alpha beta x",
-    x=lambda g, a, b, c, x: g * ((a + b + c + 1) / 2 * sp.eval_jacobi(a - 1, b + 1, c + 1, x)),
+    x=lambda g, a, b, c, x: g * ((a + b + c + 1) / 2 * _lower("eval_jacobi", a, b + 1, c + 1, x)),
 )
-_enter("eval_gegenbauer", "n alpha x", x=lambda g, a, b, x: g * (2 * b * sp.eval_gegenbauer(a - 1, b + 1, x)))
-_enter("eval_genlaguerre", "n alpha x", x=lambda g, a, b, x: g * -sp.eval_genlaguerre(a - 1, b + 1, x))
+_enter("eval_gegenbauer", "n alpha x", x=lambda g, a, b, x: g * (2 * b * _lower("eval_gegenbauer", a, b + 1, x)))
+_enter("eval_genlaguerre", "n alpha x", x=lambda g, a, b, x: g * -_lower("eval_genlaguerre", a, b + 1, x))
 _enter("eval_chebyt", "n x", x=lambda g, a, x: g * (np.abs(a) * sp.eval_chebyu(np.abs(a) - 1, x)))
 
 # Compositions ---------------------------------------------------------------------------------------------------------

@@ -145,7 +145,13 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
     """The number of combinations of N things taken k at a time, by the gamma function."""
     if exact:
         return sp.comb(*plain_setting("special.comb", N=N, k=k), exact=True, repetition=repetition)
-    return comb(floating(N) + k - 1, k) if repetition else _count(N, k, sp.binom)
+    return _repeated(floating(N), floating(k)) if repetition else _count(N, k, sp.binom)
+
+
+def _repeated(N: Any, k: Any) -> Any:
+    """With repetition: there is one choice of nothing, and as in SciPy no limit to k."""
+    none = (plain(k) == 0) & (plain(N) == 0)
+    return np.where(none, 1.0, sp.binom(np.where(none, 1.0, N) + k - 1, k))
 
 
 @mirrors("special.perm", derivative="in N and k", limits="constant with exact=True")
@@ -220,7 +226,7 @@ def _enter_spherical(name: str, lower: int, upper: int) -> Any:
 
     value = elementwise(f"special.{name}", lambda n, z: ufunc(n.astype(int), z), None, slope)
 
-    @mirrors(f"special.{name}", derivative="in z", limits="n is a constant; real z")
+    @mirrors(f"special.{name}", derivative="in z", limits="n is a constant")
     def spherical(n: Any, z: Any, derivative: bool = False) -> Any:
         n, z = floating(n), floating(z)
         if seen((plain(n) < 0) | (plain(n) != np.floor(plain(n)))):

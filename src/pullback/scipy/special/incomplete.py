@@ -15,6 +15,7 @@ import scipy.special as sp
 
 from ...table.operands import plain
 from ..array_nodes import Array, elementwise
+from .large_parameters import finite, half_step, half_step_slope, near_beta_mode, near_gamma_mode
 from .tails import average, column, log_parts, weights
 
 _POWERS = np.arange(1, 25)
@@ -25,7 +26,7 @@ _POWERS = np.arange(1, 25)
 
 def gamma_log_density(a: Any, x: Any) -> Any:
     """The logarithm of the derivative of `gammainc` by x."""
-    return sp.xlogy(a - 1, x) - x - sp.gammaln(a)
+    return near_gamma_mode(sp.xlogy(a - 1, x) - x - sp.gammaln(a), a, x)
 
 
 def _below(a: Any, x: Any) -> tuple[Any, Any]:
@@ -151,7 +152,7 @@ gammainccinv: Any = elementwise(
 
 def beta_log_density(a: Any, b: Any, x: Any) -> Any:
     """The logarithm of the derivative of `betainc` by x."""
-    return sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b)
+    return near_beta_mode(sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b), a, b, x)
 
 
 def _part_below(a: Any, b: Any, x: Any, rest: Any) -> tuple[Any, Any]:
@@ -294,8 +295,8 @@ betainccinv = _beta_inverse("special.betainccinv", sp.betainccinv, -1)
 
 def student_log_density(df: Any, t: Any) -> Any:
     """The logarithm of the derivative of `stdtr` by t."""
-    half = sp.gammaln((df + 1) / 2) - sp.gammaln(df / 2)
-    return half - np.log(df * math.pi) / 2 - (df + 1) / 2 * np.log1p(t * t / df)
+    df = finite(df)
+    return half_step(df / 2) - math.log(2 * math.pi) / 2 - (df + 1) / 2 * np.log1p(t * t / df)
 
 
 def _student_tail(df: Any, size: Any) -> tuple[Any, Any, Any]:
@@ -311,18 +312,18 @@ def _student_score(df: Any, t: Any) -> tuple[Any, Any, Any]:
     """The mean score by df over the tail beyond abs(t), and the arguments; 0, 1 and 1 where there is no derivative."""
     regular = (df > 0) & (df < np.inf) & np.isfinite(t)
     df, t = np.where(regular, df, 1.0), np.where(regular, t, 1.0)
-    size = np.absolute(t)
+    size = np.where(t < 0, -t, t)
     _, z, w = _student_tail(df, size)
     d = column(df)
     log_cosh = z + np.log1p(np.exp(-2 * z)) - math.log(2)
-    known = column(sp.psi((df + 1) / 2) - sp.psi(df / 2) - 1 / df)
+    known = column(half_step_slope(df / 2))
     score = (known - 2 * log_cosh + (d + 1) / d * np.square(np.tanh(z))) / 2
     return np.where(regular, average(score, w), 0.0), df, t
 
 
 def _stdtr_by_df(df: Any, t: Any) -> Any:
     score, df, t = _student_score(df, t)
-    return stdtr(df, -np.absolute(t)) * np.where(t < 0, 1.0, -1.0) * score
+    return stdtr(df, np.where(t < 0, t, -t)) * np.where(t < 0, 1.0, -1.0) * score
 
 
 def _log_stdtr_by_df(df: Any, t: Any) -> Any:

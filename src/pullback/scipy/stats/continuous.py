@@ -17,6 +17,7 @@ from ...table.operands import plain
 from ..array_nodes import elementwise
 from ..mirror import mirrors
 from ..special import incomplete as ic
+from ..special.large_parameters import finite, gamma_entropy, half_step, near_beta_mode, near_gamma_mode
 from .formulas import (
     EULER,
     LOG_2PI,
@@ -30,7 +31,7 @@ from .formulas import (
     times_log,
     times_log1m,
 )
-from .univariate import Continuous, Law, log1mexp
+from .univariate import Continuous, Law, log1mexp, log_of, replaced
 
 INF, LOG2 = np.inf, math.log(2.0)
 
@@ -48,9 +49,10 @@ def _ratio(a: Any, b: Any) -> Any:
 # Log densities and distribution functions that are longer than a line
 
 
-def _student(x: Any, df: Any) -> Any:
-    normal_like = np.isinf(plain(df))
-    return np.where(normal_like, normal(x), ic.student_log_density(np.where(normal_like, 1.0, df), x))
+def _student_entropy(df: Any) -> Any:
+    df = finite(df)
+    a, b = df / 2, (df + 1) / 2
+    return gamma_entropy(a) - gamma_entropy(b) + sp.psi(b) - 1.5 * sp.psi(a) + (1 + math.log(math.pi) + np.log(df)) / 2
 
 
 def _f(x: Any, m: Any, n: Any) -> Any:
@@ -79,8 +81,22 @@ def _invgauss_logsf(x: Any, mu: Any) -> Any:
     return first + np.log1p(-np.exp(b + sp.log_ndtr(c) - first))
 
 
+def _genpareto(x: Any, c: Any) -> Any:
+    end = plain(c) * plain(x) <= -1
+    x = replaced(end, x, 0.0)
+    at_end = np.where(plain(c) == -1, 0.0, np.where(plain(c) < -1, INF, -INF))
+    return replaced(end, -log1p_over(c, x) - np.log1p(c * x), at_end)
+
+
 def _extreme(x: Any, c: Any) -> Any:
     return -log1p_over(-c, x)
+
+
+def _genextreme(x: Any, c: Any) -> Any:
+    end = plain(c) * plain(x) >= 1
+    x = replaced(end, x, 0.0)
+    inner = _extreme(x, c) - growing(_extreme(x, c)) - np.log1p(-c * x)
+    return replaced(end, inner, np.where(plain(c) == 1, 0.0, -INF))
 
 
 def _exponnorm(x: Any, k: Any) -> Any:
@@ -118,6 +134,13 @@ def _nearer(part: Any, rest: Any) -> Any:
     return np.where(plain(part) > -0.1, log1mexp(rest), part)
 
 
+def _half_logsf(x: Any, part: Any, log_whole: Any) -> Any:
+    """Of an even law's upper half, from the probability up to x and the logarithm of the even law's cdf."""
+    near = plain(x) < 0.5
+    far = LOG2 + log_whole(-np.where(near, 1.0, x))
+    return np.where(near, np.log1p(-np.where(near, part, 0.0)), far)
+
+
 def _truncnorm_logcdf(x: Any, a: Any, b: Any) -> Any:
     whole = log_mass(a, b)
     return _nearer(log_mass(a, x) - whole, log_mass(x, b) - whole)
@@ -141,6 +164,12 @@ _skewnorm_cdf = elementwise(
     lambda x, a: -np.exp(-np.square(x) * (1 + a * a) / 2) / (math.pi * (1 + a * a)),
 )
 
+
+def _laplace(x: Any) -> Any:
+    """The probability of values up to x for x <= 0; of values up to 0 for the others."""
+    return 0.5 * np.exp(np.where(plain(x) > 0, 0.0, x))
+
+
 _LEGENDRE, _LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(120)
 
 
@@ -163,11 +192,18 @@ _vonmises_cdf = elementwise(
 )
 
 
+_ORDERS = np.arange(2, 20)
+_GAMMALN = np.concatenate([[-EULER], sp.zeta(_ORDERS) * (-1.0) ** _ORDERS / _ORDERS])
+
+
 def _genextreme_mean(c: Any) -> Any:
-    near = np.absolute(plain(c)) < 1e-5
-    d = np.where(near, 1.0, c)
-    found = np.where(near, EULER - c * (EULER**2 + math.pi**2 / 6) / 2, -np.expm1(sp.gammaln(1 + d)) / d)
-    return _when(c > -1, found)
+    """``(1 - gamma(1 + c)) / c``: near 0 by the series of ``gammaln(1 + c) / c``, https://dlmf.nist.gov/5.7#E3."""
+    near = np.absolute(plain(c)) < 0.1
+    small, d = np.where(near, c, 0.0), np.where(near, 1.0, c)
+    ratio = _GAMMALN[-1]
+    for coefficient in _GAMMALN[-2::-1]:
+        ratio = coefficient + small * ratio
+    return _when(c > -1, np.where(near, -ratio * sp.exprel(small * ratio), -np.expm1(sp.gammaln(1 + d)) / d))
 
 
 LAWS = {
@@ -176,24 +212,25 @@ LAWS = {
         mean=lambda: 0.0, var=lambda: 1.0, entropy=lambda: (1 + LOG_2PI) / 2,
     ),
     "t": Law(
-        _student, cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
-        mean=lambda df: _when(df > 1, 0 * df),
-        var=lambda df: _when(df > 2, _ratio(df, df - 2), _when(df > 1, INF, np.nan)),
-        entropy=lambda df: (df + 1) / 2 * (sp.psi((df + 1) / 2) - sp.psi(df / 2))
-        + np.log(df) / 2 + sp.betaln(df / 2, 0.5),
+        lambda x, df: ic.student_log_density(df, x),
+        cdf=lambda x, df: ic.stdtr(df, x), logcdf=lambda x, df: ic.log_stdtr(df, x), even=True, usual=(3.0,),
+        mean=lambda df: _when(df > 1, 0 / df),
+        var=lambda df: _when(df > 2, _ratio(finite(df), finite(df) - 2), _when(df > 1, INF, np.nan)),
+        entropy=_student_entropy,
     ),
     "gamma": Law(
-        lambda x, a: times_log(a - 1, x) - x - sp.gammaln(a), (0.0, INF),
+        lambda x, a: near_gamma_mode(times_log(a - 1, x) - x - sp.gammaln(a), a, x), (0.0, INF),
         cdf=lambda x, a: ic.gammainc(a, x), sf=lambda x, a: ic.gammaincc(a, x),
         logcdf=lambda x, a: ic.log_gammainc(a, x), logsf=lambda x, a: ic.log_gammaincc(a, x),
-        mean=lambda a: a, var=lambda a: a, entropy=lambda a: sp.psi(a) * (1 - a) + a + sp.gammaln(a),
+        mean=lambda a: a, var=lambda a: a, entropy=gamma_entropy,
     ),
     "chi2": Law(
-        lambda x, df: times_log(df / 2 - 1, x / 2) - x / 2 - sp.gammaln(df / 2) - LOG2, (0.0, INF),
+        lambda x, df: near_gamma_mode(times_log(df / 2 - 1, x / 2) - x / 2 - sp.gammaln(df / 2), df / 2, x / 2) - LOG2,
+        (0.0, INF),
         cdf=lambda x, df: ic.gammainc(df / 2, x / 2), sf=lambda x, df: ic.gammaincc(df / 2, x / 2),
         logcdf=lambda x, df: ic.log_gammainc(df / 2, x / 2), logsf=lambda x, df: ic.log_gammaincc(df / 2, x / 2),
         mean=lambda df: df, var=lambda df: 2 * df,
-        entropy=lambda df: df / 2 + LOG2 + sp.gammaln(df / 2) + (1 - df / 2) * sp.psi(df / 2),
+        entropy=lambda df: gamma_entropy(df / 2) + LOG2,
     ),
     "invgamma": Law(
         lambda x, a: -(a + 1) * np.log(x) - sp.gammaln(a) - 1 / x, (0.0, INF), open=True,
@@ -201,7 +238,7 @@ LAWS = {
         logcdf=lambda x, a: ic.log_gammaincc(a, 1 / x), logsf=lambda x, a: ic.log_gammainc(a, 1 / x),
         mean=lambda a: _when(a > 1, _ratio(1.0, a - 1)),
         var=lambda a: _when(a > 2, _ratio(1.0, np.square(a - 1) * (a - 2))),
-        entropy=lambda a: a - (a + 1) * sp.psi(a) + sp.gammaln(a),
+        entropy=lambda a: gamma_entropy(a) - 2 * sp.psi(a),
     ),
     "maxwell": Law(
         lambda x: (LOG2 - math.log(math.pi)) / 2 + times_log(2.0, x) - np.square(x) / 2, (0.0, INF),
@@ -217,15 +254,16 @@ LAWS = {
         cdf=lambda x, nu: ic.gammainc(nu, nu * np.square(x)), sf=lambda x, nu: ic.gammaincc(nu, nu * np.square(x)),
         logcdf=lambda x, nu: ic.log_gammainc(nu, nu * np.square(x)),
         logsf=lambda x, nu: ic.log_gammaincc(nu, nu * np.square(x)),
-        mean=lambda nu: sp.poch(nu, 0.5) / np.sqrt(nu), var=lambda nu: 1 - np.square(sp.poch(nu, 0.5)) / nu,
-        entropy=lambda nu: sp.gammaln(nu) + nu - (nu - 0.5) * sp.psi(nu) - np.log(nu) / 2 - LOG2,
+        mean=lambda nu: np.exp(half_step(nu)), var=lambda nu: -np.expm1(2 * half_step(nu)),
+        entropy=lambda nu: gamma_entropy(nu) - (sp.psi(nu) + np.log(nu)) / 2 - LOG2,
     ),
     "beta": Law(
-        lambda x, a, b: times_log(a - 1, x) + times_log1m(b - 1, x) - sp.betaln(a, b), (0.0, 1.0),
+        lambda x, a, b: near_beta_mode(times_log(a - 1, x) + times_log1m(b - 1, x) - sp.betaln(a, b), a, b, x),
+        (0.0, 1.0),
         cdf=lambda x, a, b: ic.betainc(a, b, x), sf=lambda x, a, b: ic.betaincc(a, b, x),
         logcdf=lambda x, a, b: ic.log_betainc(a, b, x), logsf=lambda x, a, b: ic.log_betaincc(a, b, x),
         mean=lambda a, b: a / (a + b), var=lambda a, b: a * b / (np.square(a + b) * (a + b + 1)),
-        entropy=lambda a, b: sp.betaln(a, b) - (a - 1) * sp.psi(a) - (b - 1) * sp.psi(b) + (a + b - 2) * sp.psi(a + b),
+        entropy=lambda a, b: gamma_entropy(a) + gamma_entropy(b) - gamma_entropy(a + b) - sp.psi(a + b),
     ),
     "f": Law(
         _f, (0.0, INF),
@@ -235,8 +273,8 @@ LAWS = {
         logsf=lambda x, m, n: _nearer(*reversed(_f_logs(x, m, n))),
         mean=lambda m, n: _when(n > 2, _ratio(n, n - 2) + 0 * m),
         var=lambda m, n: _when(n > 4, _ratio(2 * np.square(n) * (n + m - 2), m * np.square(n - 2) * (n - 4))),
-        entropy=lambda m, n: np.log(n) - np.log(m) + sp.betaln(m / 2, n / 2) + (1 - m / 2) * sp.psi(m / 2)
-        - (1 + n / 2) * sp.psi(n / 2) + (m + n) / 2 * sp.psi((m + n) / 2),
+        entropy=lambda m, n: np.log(n) - np.log(m) + gamma_entropy(m / 2) + gamma_entropy(n / 2)
+        - gamma_entropy((m + n) / 2) - 2 * sp.psi(n / 2) + sp.psi((m + n) / 2),
     ),
     "expon": Law(
         lambda x: -x, (0.0, INF), logsf=lambda x: -x, mean=lambda: 1.0, var=lambda: 1.0, entropy=lambda: 1.0
@@ -275,7 +313,8 @@ LAWS = {
     ),
     "halfnorm": Law(
         lambda x: LOG2 + normal(x), (0.0, INF), cdf=lambda x: sp.erf(x * math.sqrt(0.5)), sf=lambda x: 2 * sp.ndtr(-x),
-        logsf=lambda x: LOG2 + sp.log_ndtr(-x),
+        logcdf=lambda x: log_of(sp.erf(x * math.sqrt(0.5)), 2 * sp.ndtr(-x)),
+        logsf=lambda x: _half_logsf(x, sp.erf(x * math.sqrt(0.5)), sp.log_ndtr),
         mean=lambda: math.sqrt(2 / math.pi), var=lambda: 1 - 2 / math.pi,
         entropy=lambda: (math.log(math.pi / 2) + 1) / 2,
     ),
@@ -286,14 +325,14 @@ LAWS = {
         entropy=lambda b: 1 + 1 / b - np.log(b),
     ),
     "genpareto": Law(
-        lambda x, c: -log1p_over(c, x) - np.log1p(c * x),
+        _genpareto,
         (0.0, lambda c: np.where(plain(c) < 0, -1 / np.where(plain(c) < 0, c, -1.0), INF)),
         valid=np.isfinite, usual=(0.1,), logsf=lambda x, c: -log1p_over(c, x),
         mean=lambda c: _when(c < 1, _ratio(1.0, 1 - c)),
         var=lambda c: _when(c < 0.5, _ratio(1.0, np.square(1 - c) * (1 - 2 * c))), entropy=lambda c: 1 + c,
     ),
     "genextreme": Law(
-        lambda x, c: _extreme(x, c) - growing(_extreme(x, c)) - np.log1p(-c * x),
+        _genextreme,
         (
             lambda c: np.where(plain(c) < 0, 1 / np.where(plain(c) < 0, c, -1.0), -INF),
             lambda c: np.where(plain(c) > 0, 1 / np.where(plain(c) > 0, c, 1.0), INF),
@@ -349,12 +388,13 @@ LAWS = {
         sf=lambda x, df: ic.gammaincc(df / 2, np.square(x) / 2),
         logcdf=lambda x, df: ic.log_gammainc(df / 2, np.square(x) / 2),
         logsf=lambda x, df: ic.log_gammaincc(df / 2, np.square(x) / 2),
-        mean=lambda df: math.sqrt(2) * sp.poch(df / 2, 0.5), var=lambda df: df - 2 * np.square(sp.poch(df / 2, 0.5)),
-        entropy=lambda df: sp.gammaln(df / 2) + (df - LOG2 - (df - 1) * sp.psi(df / 2)) / 2,
+        mean=lambda df: np.sqrt(df) * np.exp(half_step(df / 2)), var=lambda df: -df * np.expm1(2 * half_step(df / 2)),
+        entropy=lambda df: gamma_entropy(df / 2) - (sp.psi(df / 2) + LOG2) / 2,
     ),
     "halflogistic": Law(
         lambda x: LOG2 + sp.log_expit(x) + sp.log_expit(-x), (0.0, INF), cdf=lambda x: np.tanh(x / 2),
-        logsf=lambda x: LOG2 + sp.log_expit(-x), sf=lambda x: 2 * sp.expit(-x),
+        sf=lambda x: 2 * sp.expit(-x), logcdf=lambda x: log_of(np.tanh(x / 2), 2 * sp.expit(-x)),
+        logsf=lambda x: _half_logsf(x, np.tanh(x / 2), sp.log_expit),
         mean=lambda: 2 * LOG2, var=lambda: math.pi**2 / 3 - 4 * LOG2**2, entropy=lambda: 2 - LOG2,
     ),
     "halfcauchy": Law(
@@ -368,8 +408,8 @@ LAWS = {
     ),
     "laplace": Law(
         lambda x: -np.absolute(x) - LOG2, even=True,
-        cdf=lambda x: np.where(plain(x) < 0, 0.5 * np.exp(-np.absolute(x)), 1 - 0.5 * np.exp(-np.absolute(x))),
-        logcdf=lambda x: np.where(plain(x) < 0, x - LOG2, np.log1p(-0.5 * np.exp(-np.absolute(x)))),
+        cdf=lambda x: np.where(plain(x) < 0, _laplace(x), 1 - _laplace(-x)),
+        logcdf=lambda x: np.where(plain(x) < 0, x - LOG2, np.log1p(-_laplace(-x))),
         mean=lambda: 0.0, var=lambda: 2.0, entropy=lambda: 1 + LOG2,
     ),
     "cauchy": Law(

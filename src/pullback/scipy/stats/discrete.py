@@ -12,6 +12,7 @@ from ...tensor.tensor import Lifted
 from ..in_programs import in_programs
 from ..mirror import mirrors
 from ..special import incomplete as ic
+from ..special.large_parameters import near_beta_mode, near_gamma_mode
 from .formulas import times_log, times_log1m
 from .univariate import Discrete, Law
 
@@ -22,8 +23,31 @@ def _log_choose(n: Any, k: Any) -> Any:
     return sp.gammaln(n + 1) - sp.gammaln(k + 1) - sp.gammaln(n - k + 1)
 
 
+def _log_orders(k: Any, n: Any) -> Any:
+    return sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n)
+
+
+def _bounded_exp(x: Any) -> Any:
+    """``exp(x)``, finite beside a factor that is 0."""
+    return np.exp(np.minimum(x, 700.0))
+
+
 def _probability(p: Any) -> Any:
     return (p >= 0) & (p <= 1)
+
+
+def _binom(k: Any, n: Any, p: Any) -> Any:
+    """The density of p for the beta law of k + 1 and n - k + 1, over n + 1."""
+    whole = np.log(n + 1)
+    found = _log_choose(n, k) + times_log(k, p) + times_log1m(n - k, p)
+    return near_beta_mode(found + whole, k + 1, n - k + 1, p) - whole
+
+
+def _nbinom(k: Any, n: Any, p: Any) -> Any:
+    """The density of p for the beta law of n and k + 1, times p over n + k."""
+    ratio = np.log(p) - np.log(n + k)
+    found = _log_orders(k, n) + times_log(n, p) + times_log1m(k, p)
+    return near_beta_mode(found - ratio, n, k + 1, p) + ratio
 
 
 def _betabinom(k: Any, n: Any, a: Any, b: Any) -> Any:
@@ -53,7 +77,7 @@ LAWS = {
     "bernoulli": Law(
         lambda k, p: times_log(k, p) + times_log1m(1 - k, p), (0.0, 1.0), valid=_probability, usual=(0.5,),
         cdf=lambda k, p: 1 - p, sf=lambda k, p: p, mean=lambda p: p, var=lambda p: p * (1 - p),
-        entropy=lambda p: sp.entr(p) + sp.entr(1 - p),
+        entropy=lambda p: sp.entr(p) + sp.entr(1 - p), mass=lambda k, p: p**k * (1 - p) ** (1 - k),
     ),
     "betabinom": Law(
         _betabinom, (0.0, lambda n, a, b: n), valid=lambda n, a, b: (n >= 0) & (n == np.floor(n)) & (a > 0) & (b > 0),
@@ -61,29 +85,32 @@ LAWS = {
         var=lambda n, a, b: n * (a + b + n) * a * b / (np.square(a + b) * (a + b + 1)),
     ),
     "binom": Law(
-        lambda k, n, p: _log_choose(n, k) + times_log(k, p) + times_log1m(n - k, p), (0.0, lambda n, p: n),
+        _binom, (0.0, lambda n, p: n),
         valid=lambda n, p: (n >= 0) & (n == np.floor(n)) & _probability(p), usual=(1.0, 0.5), whole="n",
         cdf=lambda k, n, p: ic.betaincc(k + 1, n - k, p), sf=lambda k, n, p: ic.betainc(k + 1, n - k, p),
         logcdf=lambda k, n, p: ic.log_betaincc(k + 1, n - k, p), logsf=lambda k, n, p: ic.log_betainc(k + 1, n - k, p),
         mean=lambda n, p: n * p, var=lambda n, p: n * p * (1 - p),
+        mass=lambda k, n, p: _bounded_exp(_log_choose(n, k)) * p**k * (1 - p) ** (n - k),
     ),
     "geom": Law(
         lambda k, p: times_log1m(k - 1, p) + np.log(p), (1.0, INF), valid=lambda p: (p > 0) & (p <= 1), usual=(0.5,),
         logsf=lambda k, p: times_log1m(k, p), mean=lambda p: 1 / p, var=lambda p: (1 - p) / np.square(p),
-        entropy=lambda p: (sp.entr(p) + sp.entr(1 - p)) / p,
+        entropy=lambda p: (sp.entr(p) + sp.entr(1 - p)) / p, mass=lambda k, p: p * (1 - p) ** (k - 1),
     ),
     "nbinom": Law(
-        lambda k, n, p: sp.gammaln(n + k) - sp.gammaln(k + 1) - sp.gammaln(n) + times_log(n, p) + times_log1m(k, p),
+        _nbinom,
         (0.0, INF), valid=lambda n, p: (n > 0) & (p > 0) & (p <= 1), usual=(1.0, 0.5),
         cdf=lambda k, n, p: ic.betainc(n, k + 1, p), sf=lambda k, n, p: ic.betaincc(n, k + 1, p),
         logcdf=lambda k, n, p: ic.log_betainc(n, k + 1, p), logsf=lambda k, n, p: ic.log_betaincc(n, k + 1, p),
         mean=lambda n, p: n * (1 - p) / p, var=lambda n, p: n * (1 - p) / np.square(p),
+        mass=lambda k, n, p: _bounded_exp(_log_orders(k, n)) * p**n * (1 - p) ** k,
     ),
     "poisson": Law(
-        lambda k, mu: times_log(k, mu) - sp.gammaln(k + 1) - mu, (0.0, INF), valid=lambda mu: mu >= 0,
+        lambda k, mu: near_gamma_mode(times_log(k, mu) - sp.gammaln(k + 1) - mu, k + 1, mu), (0.0, INF),
+        valid=lambda mu: mu >= 0,
         cdf=lambda k, mu: ic.gammaincc(k + 1, mu), sf=lambda k, mu: ic.gammainc(k + 1, mu),
         logcdf=lambda k, mu: ic.log_gammaincc(k + 1, mu), logsf=lambda k, mu: ic.log_gammainc(k + 1, mu),
-        mean=lambda mu: mu, var=lambda mu: mu,
+        mean=lambda mu: mu, var=lambda mu: mu, mass=lambda k, mu: mu**k * np.exp(-mu - sp.gammaln(k + 1)),
     ),
     "zipf": Law(
         lambda k, a: -a * np.log(k) - np.log(ic.zeta2(a, 1.0)), (1.0, INF), valid=lambda a: a > 1, usual=(2.0,),

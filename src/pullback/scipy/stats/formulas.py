@@ -9,7 +9,7 @@ import numpy as np
 import scipy.special as sp
 
 from ...table.operands import plain
-from .univariate import log1mexp, replaced
+from .univariate import log1mexp, log_of, replaced
 
 LOG_2PI = math.log(2 * math.pi)
 EULER = float(np.euler_gamma)
@@ -78,11 +78,12 @@ def log_mass(a: Any, b: Any) -> Any:
     a, b = _finite(a), _finite(b)
     turned = plain(a) > 0
     low, high = np.where(turned, -b, a), np.where(turned, -a, b)
-    one_side = plain(high) <= 0
+    one_side = (plain(high) <= 0) & (plain(low) < -1)
     near, far = np.where(one_side, high, -1.0), np.where(one_side, low, -2.0)
     top = sp.log_ndtr(near)
     left, right = np.where(one_side, -1.0, low), np.where(one_side, 1.0, high)
-    return np.where(one_side, top + log1mexp(sp.log_ndtr(far) - top), np.log1p(-sp.ndtr(left) - sp.ndtr(-right)))
+    middle = (sp.erf(right * math.sqrt(0.5)) - sp.erf(left * math.sqrt(0.5))) / 2
+    return np.where(one_side, top + log1mexp(sp.log_ndtr(far) - top), log_of(middle, sp.ndtr(left) + sp.ndtr(-right)))
 
 
 def mass_slopes(a: Any, b: Any) -> tuple[Any, Any]:

@@ -20,11 +20,12 @@ import scipy.stats
 from ... import errors
 from ...ops.linalg.solving import solve_triangular
 from ...ops.shape.joining import stack
-from ...table.operands import plain
+from ...table.operands import plain, somewhere
 from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import as_tensor
 from ..mirror import mirrors
 from ..special.composites import seen
+from ..special.large_parameters import finite, gamma_entropy, log_rising
 from .continuous import DISTRIBUTIONS
 from .formulas import LOG_2PI, log_det, times_log
 from .univariate import exp_of, real, refuse_samples, replaced
@@ -249,7 +250,7 @@ class MultivariateT(_Elliptical):
             return normal_vectors.logpdf(x, loc, shape)
         factor = np.linalg.cholesky(matrix)
         length = _mahalanobis(_points(x, dim) - centre, factor)
-        constant = sp.gammaln((nu + dim) / 2) - sp.gammaln(nu / 2) - dim / 2 * np.log(nu * math.pi)
+        constant = log_rising(nu / 2, dim) - dim / 2 * LOG_2PI
         return _squeezed(constant - log_det(factor) / 2 - (nu + dim) / 2 * np.log1p(length / nu))
 
     @_scipys
@@ -263,10 +264,11 @@ class MultivariateT(_Elliptical):
     def entropy(self, loc: Any = None, shape: Any = 1, df: Any = 1) -> Any:
         """The differential entropy."""
         _, matrix, dim = self._parameters(loc, shape)
-        nu = real(df)
+        nu = finite(real(df))
         half, both = nu / 2, (nu + dim) / 2
-        constant = sp.gammaln(half) - sp.gammaln(both) + dim / 2 * np.log(nu * math.pi)
-        return constant + both * (sp.psi(both) - sp.psi(half)) + log_det(np.linalg.cholesky(matrix)) / 2
+        constant = gamma_entropy(half) - gamma_entropy(both) + dim / 2 * (1 + np.log(nu * math.pi))
+        slopes = sp.psi(both) - (1 + dim / 2) * sp.psi(half)
+        return constant + slopes + log_det(np.linalg.cholesky(matrix)) / 2
 
     @_scipys
     def rvs(self, loc: Any = None, shape: Any = 1, df: Any = 1, size: Any = 1, random_state: Any = None) -> Any:
@@ -327,8 +329,7 @@ class Dirichlet(Multivariate):
         """The differential entropy."""
         a = real(alpha)
         total = np.sum(a)
-        constant = np.sum(sp.gammaln(a)) - sp.gammaln(total)
-        return constant + (total - len(a)) * sp.psi(total) - np.sum((a - 1) * sp.psi(a))
+        return np.sum(gamma_entropy(a)) - gamma_entropy(total) + (1 - len(a)) * sp.psi(total)
 
     @_scipys
     def rvs(self, alpha: Any, size: Any = 1, random_state: Any = None) -> Any:
@@ -493,21 +494,34 @@ class Multinomial(Multivariate):
         bad = np.any((plain(p) < 0) | (plain(p) > 1), axis=-1) | (plain(n) < 0)
         return n, p, bad
 
-    @_scipys
-    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
-        """The logarithm of the probability of x, whose last axis are the components."""
-        n, p, bad = self._parameters(n, p)
+    @staticmethod
+    def _within(x: Any, n: Any) -> tuple[Any, Any, Any]:
+        """Where x has no probability, x, and the logarithm of the number of orders of its events."""
         x = real(x).detach()
         value = plain(x)
         outside = np.any((value < 0) | (value != np.floor(value)), axis=-1) | (np.sum(value, axis=-1) != plain(n))
         x = replaced(np.expand_dims(outside, -1), x, 0.0)
-        found = sp.gammaln(n + 1) + np.sum(times_log(x, p) - sp.gammaln(x + 1), axis=-1)
+        return outside, x, sp.gammaln(n + 1) - np.sum(sp.gammaln(x + 1), axis=-1)
+
+    @_scipys
+    def logpmf(self, x: Any, n: Any, p: Any) -> Any:
+        """The logarithm of the probability of x, whose last axis are the components."""
+        n, p, bad = self._parameters(n, p)
+        outside, x, orders = self._within(x, n)
+        found = orders + np.sum(times_log(x, p), axis=-1)
         return replaced(bad, replaced(outside, found, -np.inf), np.nan)
 
     @_scipys
     def pmf(self, x: Any, n: Any, p: Any) -> Any:
         """The probability of x."""
-        return exp_of(self.logpmf(x, n, p))
+        n, p, bad = self._parameters(n, p)
+        outside, x, orders = self._within(x, n)
+        none = np.expand_dims(np.any((plain(p) == 0) & (plain(x) > 0), axis=-1), -1)
+        found = exp_of(orders + np.sum(times_log(x, replaced(none, p, 1.0)), axis=-1))
+        if somewhere(none):
+            product = np.exp(np.minimum(orders, 700.0)) * np.prod(replaced(~none, p, 1.0) ** x, axis=-1)
+            found = np.where(none[..., 0], product, found)
+        return replaced(bad, replaced(outside, found, 0.0), np.nan)
 
     @_scipys
     def mean(self, n: Any, p: Any) -> Any:

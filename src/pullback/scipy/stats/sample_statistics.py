@@ -29,8 +29,8 @@ Interval = type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]).confidenc
 _beta, _t = DISTRIBUTIONS["beta"], DISTRIBUTIONS["t"]
 
 
-def _data(where: str, a: Any, axis: Any, nan_policy: str = "propagate") -> tuple[Any, Any]:
-    """The data, and the axis; flat for None."""
+def _data(where: str, a: Any, axis: Any, nan_policy: str = "propagate", keepdims: bool = False) -> tuple[Any, Any]:
+    """The data, and the axis; for None all data along the last one, which is the only one without keepdims."""
     t = real(a, f"stats.{where}")
     if nan_policy not in ("propagate", "raise"):
         raise ValueError(
@@ -40,7 +40,15 @@ def _data(where: str, a: Any, axis: Any, nan_policy: str = "propagate") -> tuple
         )
     if nan_policy == "raise" and seen(np.isnan(plain(t))):
         raise ValueError("The input contains nan values")
-    return (np.reshape(t, (-1,)), 0) if axis is None else (t, axis)
+    if axis is not None:
+        return t, axis
+    ones = (1,) * (t.dim() - 1) if keepdims else ()
+    return np.reshape(t, (*ones, -1)), len(ones)
+
+
+def _count(a: Any, axis: Any) -> int:
+    """How many data are along an axis, or several."""
+    return math.prod(a.shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
 
 
 def _in_its_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -73,7 +81,7 @@ def moment(
     a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
 ) -> Any:
     """The mean of ``(a - center) ** order``, around the mean by default."""
-    a, axis = _data("moment", a, axis, nan_policy)
+    a, axis = _data("moment", a, axis, nan_policy, keepdims)
     (order,) = plain_setting("stats.moment", order=order)
     orders = np.asarray(order)
     if orders.ndim > 1 or not orders.size or np.any(orders != np.round(orders)):
@@ -95,8 +103,8 @@ def _moment(a: Any, order: int, axis: int, keepdims: bool, center: Any) -> Any:
 @_in_its_dtype
 def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The third standardised moment."""
-    a, axis = _data("skew", a, axis, nan_policy)
-    n = a.shape[axis]
+    a, axis = _data("skew", a, axis, nan_policy, keepdims)
+    n = _count(a, axis)
     second, third = _central(a, 2, axis, keepdims), _central(a, 3, axis, keepdims)
     nothing = _nothing(second, a, axis, keepdims)
     found = third / replaced(nothing, second, 1.0) ** 1.5
@@ -117,8 +125,8 @@ def kurtosis(
     keepdims: bool = False,
 ) -> Any:
     """The fourth standardised moment, less 3 with `fisher`."""
-    a, axis = _data("kurtosis", a, axis, nan_policy)
-    n = a.shape[axis]
+    a, axis = _data("kurtosis", a, axis, nan_policy, keepdims)
+    n = _count(a, axis)
     second, fourth = _central(a, 2, axis, keepdims), _central(a, 4, axis, keepdims)
     nothing = _nothing(second, a, axis, keepdims)
     found = fourth / np.square(replaced(nothing, second, 1.0))
@@ -131,15 +139,15 @@ def kurtosis(
 @_in_its_dtype
 def sem(a: Any, axis: Any = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The standard error of the mean."""
-    a, axis = _data("sem", a, axis, nan_policy)
-    return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(a.shape[axis])
+    a, axis = _data("sem", a, axis, nan_policy, keepdims)
+    return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(_count(a, axis))
 
 
 @mirrors("stats.variation", derivative="in a", limits="ddof is a setting")
 @_in_its_dtype
 def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 0, *, keepdims: bool = False) -> Any:
     """The standard deviation over the mean."""
-    a, axis = _data("variation", a, axis, nan_policy)
+    a, axis = _data("variation", a, axis, nan_policy, keepdims)
     return np.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / np.mean(a, axis=axis, keepdims=keepdims)
 
 
@@ -151,7 +159,7 @@ def _mean_of(where: str, of: Callable[[Any], Any], back: Callable[[Any], Any]) -
             raise TypeError(
                 errors.message(f"pullback.scipy.stats.{where}", expected="dtype=None", do="convert the data")
             )
-        a, place = _data(where, a, axis, nan_policy)
+        a, place = _data(where, a, axis, nan_policy, keepdims)
         values = of(a)
         if weights is None:
             return back(np.mean(values, axis=place, keepdims=keepdims))
@@ -280,7 +288,7 @@ def linregress(
     keepdims: bool = False,
 ) -> Any:
     """The line fitted by least squares, as SciPy's result, e.g. its `slope`, `intercept` and `pvalue`."""
-    (x, axis), (y, _) = _data("linregress", x, axis, nan_policy), _data("linregress", y, axis, nan_policy)
+    (x, axis), (y, _) = (_data("linregress", t, axis, nan_policy, keepdims) for t in (x, y))
     n = x.shape[axis]
     if n != y.shape[axis] or n < 2:
         raise ValueError("x and y must have the same number of points, at least 2, along axis")
@@ -294,7 +302,7 @@ def linregress(
     flat = plain(yy) == 0
     r = np.where(flat, 0.0, xy / np.sqrt(xx * np.where(flat, 1.0, yy)))
     if n == 2:
-        pvalue, error = real(1.0) + 0 * r, 0 * slope
+        pvalue, error = np.where(flat, 1.0, 0.0) + 0 * r, 0 * slope
     else:
         t = r * np.sqrt((n - 2) / ((1 - r + 1e-20) * (1 + r + 1e-20)))
         pvalue = _tail(_t, t, alternative, float(n - 2))

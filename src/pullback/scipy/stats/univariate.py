@@ -76,7 +76,8 @@ class Law(NamedTuple):
     support: the ends, numbers or functions of the shapes. valid: whether shapes are in their range; by default all are
     positive. Of the distribution functions some suffice: cdf, sf, or their logarithms; even: the density is even.
     open: the density is 0 at the lower end, where the formula is not defined. period: of angles, which samples are
-    reduced by. usual: shapes in range. whole: the shapes that are integers. mean, var, entropy: of the shapes.
+    reduced by. usual: shapes in range. whole: the shapes that are integers. mean, var, entropy: of the shapes. mass: a
+    probability as a product, where a factor of it is 0.
     """
 
     log_density: Formula
@@ -94,6 +95,7 @@ class Law(NamedTuple):
     period: float | None = None
     usual: tuple[float, ...] = (1.0, 2.0)
     whole: str = ""
+    mass: Formula | None = None
 
     def ends(self, shapes: Sequence[Any]) -> tuple[Any, Any]:
         low, high = self.support
@@ -120,6 +122,16 @@ class Law(NamedTuple):
             return lambda x, *shapes: log_of(part(x, *shapes), rest(x, *shapes))
         whole = getattr(self, other)
         return lambda x, *shapes: 1 - whole(x, *shapes)
+
+
+def _spread(found: Any, shape: Any) -> Any:
+    """A moment in the shape of all parameters, whether it depends on them or not."""
+    return found if tuple(found.shape) == tuple(shape) else np.broadcast_to(found, tuple(shape))
+
+
+def _loss(logs: Any) -> Any:
+    found = -np.sum(logs, axis=0) if logs.dim() else -logs
+    return replaced(np.isnan(plain(found)), found, np.inf)
 
 
 class Univariate:
@@ -210,7 +222,44 @@ class Univariate:
         bad = self._bad(shapes)
         found = real(formula(*self._usual(bad, shapes)))
         shape = np.broadcast_shapes(*[tuple(t.shape) for t in shapes])
-        return replaced(bad, found if tuple(found.shape) == shape else np.broadcast_to(found, shape), np.nan)
+        return replaced(bad, _spread(found, shape), np.nan)
+
+    def _in_range(self, args: Sequence[Any], kwds: dict[str, Any]) -> tuple[list[Any], Any, Any, Any]:
+        """Shapes, location, scale (1 for discrete laws), in range, and where they were out of it."""
+        shapes = self._parsed(args, kwds)
+        scale = shapes.pop() if "scale" in self._places else real(1.0)
+        loc = shapes.pop()
+        bad = self._bad(shapes) | ~(plain(scale) > 0) | np.isnan(plain(loc))
+        return self._usual(bad, shapes), loc, replaced(bad, scale, 1.0), bad
+
+    def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
+        """The ends of the support."""
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        low, high = (replaced(bad, real(e) * scale + loc, np.nan) for e in self.law.ends(shapes))
+        return low, high
+
+    def mean(self, *args: Any, **kwds: Any) -> Any:
+        """The mean."""
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        return replaced(bad, self._formula("mean", "mean", shapes) * scale + loc, np.nan)
+
+    def var(self, *args: Any, **kwds: Any) -> Any:
+        """The variance."""
+        shapes, _, scale, bad = self._in_range(args, kwds)
+        return replaced(bad, _spread(self._formula("var", "var", shapes) * np.square(scale), bad.shape), np.nan)
+
+    def std(self, *args: Any, **kwds: Any) -> Any:
+        """The standard deviation."""
+        return np.sqrt(self.var(*args, **kwds))
+
+    def stats(self, *args: Any, **kwds: Any) -> Any:
+        """Mean and variance, by the letters of `moments` ("mv")."""
+        return _stats(self, args, kwds)
+
+    def entropy(self, *args: Any, **kwds: Any) -> Any:
+        """The entropy; of a density, the differential one."""
+        shapes, _, scale, bad = self._in_range(args, kwds)
+        return replaced(bad, _spread(self._formula("entropy", "entropy", shapes) + np.log(scale), bad.shape), np.nan)
 
     def _usual(self, bad: Any, shapes: Sequence[Any]) -> list[Any]:
         """Shapes, where they are out of range replaced by some that are not."""
@@ -252,7 +301,18 @@ class Frozen:
         if name.startswith("__"):
             raise AttributeError(name)
         method = getattr(self.dist, name)
-        return lambda *first: method(*first, *self.args, **self.kwds)
+        parameters = self.dist._signature.bind(*self.args, **self.kwds).arguments
+
+        def call(*first: Any, **named: Any) -> Any:
+            if "x" in named:  # as SciPy names the point, also that of the cdf of a discrete law
+                first = (named.pop("x"), *first)
+            return method(*first, **named, **parameters)
+
+        return call
+
+    def stats(self, moments: str = "mv") -> Any:
+        """Mean and variance, see the method of the distribution."""
+        return self.dist.stats(*self.args, **self.kwds, moments=moments)
 
     def rvs(self, size: Any = None, random_state: Any = None) -> Tensor:
         """Samples, see the method of the distribution."""
@@ -278,12 +338,12 @@ class Continuous(Univariate):
 
     def _placed(self, x: Any, args: Sequence[Any], kwds: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
         """x for location 0 and scale 1, the shapes, the scale, and where parameters are out of range."""
-        *shapes, loc, scale = self._parsed(args, kwds)
-        bad = self._bad(shapes) | ~(plain(scale) > 0)
-        x, scale = real(x), replaced(bad, scale, 1.0)
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        x = real(x)
         far = np.absolute(plain(x)) == np.inf
-        y = replaced(far, (replaced(far, x, 0.0) - loc) / scale, plain(x))
-        return y, self._usual(bad, shapes), scale, bad
+        with np.errstate(invalid="ignore"):
+            value = (plain(x) - plain(loc)) / plain(scale)
+        return replaced(far, (replaced(far, x, 0.0) - loc) / scale, value), shapes, scale, bad
 
     def logpdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The logarithm of the density at x."""
@@ -292,7 +352,12 @@ class Continuous(Univariate):
 
     def pdf(self, x: Any, *args: Any, **kwds: Any) -> Any:
         """The density at x."""
-        return exp_of(self.logpdf(x, *args, **kwds))
+        y, shapes, scale, bad = self._placed(x, args, kwds)
+        logs, (low, high, inside) = self._log_density(y, shapes), self._inner(shapes)
+        none = (plain(logs) == -np.inf) & ((plain(y) == low) | (plain(y) == high))
+        if somewhere(none):
+            logs = replaced(none, self._log_density(replaced(none, y, inside), shapes), -np.inf)
+        return exp_of(replaced(bad, logs - np.log(scale), np.nan))
 
     def _at(self, name: str, x: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         y, shapes, _, bad = self._placed(x, args, kwds)
@@ -344,9 +409,8 @@ class Continuous(Univariate):
         return node(x, q, *shapes)
 
     def _quantile(self, tail: str, q: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
-        *shapes, loc, scale = self._parsed(args, kwds)
-        bad = self._bad(shapes) | ~(plain(scale) > 0)
-        shapes, scale, q = self._usual(bad, shapes), replaced(bad, scale, 1.0), real(q)
+        shapes, loc, scale, bad = self._in_range(args, kwds)
+        q = real(q)
         method = self._scipy.ppf if tail == "cdf" else self._scipy.isf
         known = elementwise(f"stats.{self.name}.ppf", method, *[None] * (1 + len(shapes)))
         x = known(q.detach(), *[s.detach() for s in shapes])
@@ -401,40 +465,12 @@ class Continuous(Univariate):
         period = self.law.period
         return found if period is None else np.mod(found + period / 2, period) - period / 2
 
-    # Moments
-
-    def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
-        """The ends of the support."""
-        *shapes, loc, scale = self._parsed(args, kwds)
-        low, high = (real(e) for e in self.law.ends(shapes))
-        return low * scale + loc, high * scale + loc
-
-    def mean(self, *args: Any, **kwds: Any) -> Any:
-        """The mean."""
-        *shapes, loc, scale = self._parsed(args, kwds)
-        return self._formula("mean", "mean", shapes) * scale + loc
-
-    def var(self, *args: Any, **kwds: Any) -> Any:
-        """The variance."""
-        *shapes, _, scale = self._parsed(args, kwds)
-        return self._formula("var", "var", shapes) * np.square(scale)
-
-    def std(self, *args: Any, **kwds: Any) -> Any:
-        """The standard deviation."""
-        return np.sqrt(self.var(*args, **kwds))
-
-    def stats(self, *args: Any, **kwds: Any) -> Any:
-        """Mean and variance, by the letters of `moments` ("mv")."""
-        return _stats(self, args, kwds)
-
-    def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The differential entropy."""
-        *shapes, _, scale = self._parsed(args, kwds)
-        return self._formula("entropy", "entropy", shapes) + np.log(scale)
-
     def nnlf(self, theta: Any, x: Any) -> Any:
-        """The negative logarithm of the likelihood of x; theta: shapes, location and scale."""
-        return -np.sum(self.logpdf(x, *theta))
+        """The negative logarithm of the likelihood of x; theta: shapes, location and scale.
+
+        Infinite, as SciPy's, where a parameter is out of range, or data are NaN.
+        """
+        return _loss(self.logpdf(x, *theta))
 
     def fit(self, data: Any, *args: Any, **kwds: Any) -> Any:
         """SciPy's estimate of shapes, location and scale from data: numbers, without derivatives.
@@ -477,13 +513,26 @@ class Discrete(Univariate):
         "std", "stats", "entropy", "nnlf", "rvs",
     )  # fmt: skip
 
-    def _log_density(self, x: Any, shapes: Sequence[Any]) -> Any:
+    def _within(self, x: Any, shapes: Sequence[Any]) -> tuple[Any, Any]:
+        """Where x has no probability, and x, there replaced by a value that has one."""
         low, high, inside = self._inner(shapes)
         value = plain(x)
         k = np.floor(value)
         outside = (value < low) | (value > high) | (k != value) | (np.absolute(value) == np.inf)
-        k = replaced(outside, k, np.floor(inside))
+        return outside, replaced(outside, k, np.floor(inside))
+
+    def _log_density(self, x: Any, shapes: Sequence[Any]) -> Any:
+        outside, k = self._within(x, shapes)
         return replaced(outside, self.law.log_density(k, *shapes), -np.inf)
+
+    def _mass(self, x: Any, shapes: Sequence[Any]) -> Any:
+        outside, k = self._within(x, shapes)
+        logs = self.law.log_density(k, *shapes)
+        found, none = exp_of(logs), plain(logs) == -np.inf
+        if self.law.mass is not None and somewhere(none):
+            logs = self.law.log_density(k, *self._usual(none, shapes))
+            found = np.where(none, self.law.mass(k, *self._usual(~none, shapes)), exp_of(logs))
+        return replaced(outside, found, 0.0)
 
     def _sides(self, x: Any, low: Any, high: Any) -> tuple[Any, Any]:
         return x < low, x >= high
@@ -502,7 +551,8 @@ class Discrete(Univariate):
 
     def pmf(self, k: Any, *args: Any, **kwds: Any) -> Any:
         """The probability of k."""
-        return exp_of(self.logpmf(k, *args, **kwds))
+        k, shapes, bad = self._placed(k, args, kwds)
+        return replaced(bad, self._mass(k, shapes), np.nan)
 
     def _at(self, name: str, k: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
         k, shapes, bad = self._placed(k, args, kwds)
@@ -550,30 +600,12 @@ class Discrete(Univariate):
         plains = [p.numpy().astype(np.int64) if w in self.law.whole.split() else p.numpy() for w, p in words]
         return as_tensor(self._scipy.rvs(*plains, size=size, random_state=state))
 
-    def support(self, *args: Any, **kwds: Any) -> tuple[Any, Any]:
-        """The ends of the support."""
-        *shapes, loc = self._parsed(args, kwds)
-        low, high = (real(e) for e in self.law.ends(shapes))
-        return low + loc, high + loc
-
-    def mean(self, *args: Any, **kwds: Any) -> Any:
-        """The mean."""
-        *shapes, loc = self._parsed(args, kwds)
-        return self._formula("mean", "mean", shapes) + loc
-
-    def var(self, *args: Any, **kwds: Any) -> Any:
-        """The variance."""
-        return self._formula("var", "var", self._parsed(args, kwds)[:-1])
-
-    std, stats = Continuous.std, Continuous.stats
-
-    def entropy(self, *args: Any, **kwds: Any) -> Any:
-        """The entropy."""
-        return self._formula("entropy", "entropy", self._parsed(args, kwds)[:-1])
-
     def nnlf(self, theta: Any, x: Any) -> Any:
-        """The negative logarithm of the likelihood of x; theta: shapes and location."""
-        return -np.sum(self.logpmf(x, *theta))
+        """The negative logarithm of the likelihood of x; theta: shapes and location.
+
+        Infinite, as SciPy's, where a parameter is out of range, or data are NaN.
+        """
+        return _loss(self.logpmf(x, *theta))
 
 
 def refuse_samples(name: str, density: str, parameters: Sequence[Tensor]) -> None:
