@@ -273,7 +273,7 @@ _enter("stdtrit", "df p", x=lambda g, a, x: g / _t_density(a, sp.stdtrit(a, x)))
 
 
 def _lower(name: str, n: Any, *rest: Any) -> Any:
-    """The polynomial of the degree below n; 0 where that is negative, of which SciPy also makes NaN."""
+    """The polynomial of the degree below n; 0 where that is negative, and SciPy may give NaN."""
     n = plain(n)
     none = np.logical_and(n <= 0, np.equal(n, np.floor(n)))
     return np.where(none, 0.0, getattr(sp, name)(np.where(none, 1, n) - 1, *rest))
