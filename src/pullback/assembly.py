@@ -20,7 +20,7 @@ from .table.calls import see_all
 from .table.narrow import Conversion
 from .table.nodes import Fused
 from .table.op import Over
-from .table.tensor_methods import for_own_kind
+from .table.tensor_methods import counted, for_own_kind
 from .table.writing import Through
 from .tensor.gpu import Held, of_device
 from .tensor.overrides import ACTIVE
@@ -51,3 +51,4 @@ for_own_kind(
     "is_complex is_contiguous is_floating_point is_inference item nelement numel numpy requires_grad_ size "
     "storage_offset stride to_sparse_coo to_sparse_csc to_sparse_csr tolist",
 )
+counted(Tensor, "size")

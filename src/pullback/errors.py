@@ -111,16 +111,8 @@ _SYMBOLS = {
 
 def refuse_list(name: str, other: Any) -> None:
     """Raise if an operand of an operator is a list or a tuple, which an array takes: not beside ``*``, which may repeat
-    the list, nor ``==``, which is False. Raise if it is the method `size`, which is a number of an array."""
-    symbol = _SYMBOLS.get(name)
-    if symbol and getattr(other, "__name__", "") == "size" and hasattr(getattr(other, "__self__", None), "numel"):
-        raise TypeError(
-            message(
-                f"unsupported operand type(s) for {symbol}: 'Tensor' and 'method'",
-                do="write numpy.size(t) for t.size, which is a method of a Tensor: the number of elements is t.numel()",
-            )
-        )
-    if isinstance(other, (list, tuple)) and symbol:
+    the list, nor ``==``, which is False."""
+    if isinstance(other, (list, tuple)) and (symbol := _SYMBOLS.get(name)):
         both = f"'Tensor' and {type(other).__name__!r}"
         text = f"unsupported operand type(s) for {symbol}: {both}"
         if name in ("gt", "ge", "lt", "le"):

@@ -21,7 +21,8 @@ from .errors import callers_level
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
     "begin with numpy.zeros_like(t, shape=...) of a Tensor t, such as a parameter, which keeps the gradients of what "
-    "is written to it, or join the parts with numpy.stack([a, b])"
+    "is written to it; make an array a that is not 0 a Tensor, a + numpy.zeros_like(t, shape=a.shape); or join the "
+    "parts with numpy.stack([a, b])"
 )
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.block(rows) for lists of lists of numbers, "
@@ -54,17 +55,18 @@ _DRAWN = (
         "binomial choice geometric hypergeometric integers multinomial permutation poisson shuffle".split(),
         "give values, t.detach().numpy(): what is drawn among integers, or from a list, has no derivative",
     )
+    | {"dot": "write a @ t or numpy.dot(a, t) for a.dot(t), the method of an array"}
     | {"arange": "write start + step * numpy.arange(n), which keeps the gradients of the start and the step"}
 )
-"""What to do instead of a method of a generator of NumPy, or of `arange`, which is C code: no frame says that it was
-called."""
+"""What to do instead of a method of a generator or an array of NumPy's, or of `arange`, which are C code: no frame says
+that they were called."""
 _LOOK_UP = "LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST"
 _COMPUTES = {name for name in vars(math) if not name.startswith(("_", "is"))} - {"floor", "ceil", "trunc"}
 _COMPUTES |= {"fill", "fromiter", "float64", "float32", "float16", "longdouble", "complex128", "complex64"}
 """The functions of `math` whose result has a derivative, and what makes numbers of NumPy's, or writes them."""
 _TABLES = "pandas", "xarray"
 _ASSIGNS, _SWAP, _CACHE = (dis.opmap.get(name, -1) for name in ("BINARY_OP", "SWAP", "CACHE"))
-_WRITES = {dis.opmap.get("STORE_SUBSCR"), dis.opmap.get("STORE_SLICE")}  # from Python 3.12, of a[1:]
+_WRITES = {dis.opmap.get(f"STORE_{what}") for what in ("SUBSCR", "SLICE", "ATTR")}  # a[1:] from 3.12 on; z.real = t
 
 
 def keeping_gradient(number: bool = False) -> str:

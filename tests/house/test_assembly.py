@@ -161,6 +161,7 @@ def test_one_file_hands_down_what_rooms_below_need() -> None:
         "Conversion",
         "Details",
         "Elsewhere",
+        "FirstPasses",
         "Fused",
         "Held",
         "Over",

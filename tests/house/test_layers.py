@@ -70,14 +70,14 @@ FILES_PER_FOLDER = 15
 # A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
 # for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
-    "tensor": 2605,
+    "tensor": 2622,
     "autograd": 2600,
-    "table": 2770,
+    "table": 2793,
     "kernels": 900,
-    "interpreters": 3100,
-    "func": 2590,
-    "diagnose": 2410,
-    "compile": 8475,
+    "interpreters": 3116,
+    "func": 2592,
+    "diagnose": 2479,
+    "compile": 8476,
     "utils": 1500,
     "compat": 1000,
     "cli": 1300,

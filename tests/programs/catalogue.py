@@ -22,7 +22,7 @@ from tests.side_by_side import Program, outcome
 HOME = Path(__file__).parent
 
 # What PyTorch does not say, and we do; what it loads only when it is asked to.
-_SAID_BY_US = "Full backward hook is firing|enable_nested_tensor is True|copy.copy\\(\\) of a Tensor"
+_SAID_BY_US = "Full backward hook is firing|enable_nested_tensor is True|copy.copy\\(\\) of a Tensor|t.m(ax|in)\\(axis="
 _LOADED_LATER = ("torch.utils.checkpoint", "torch.utils.data")
 
 

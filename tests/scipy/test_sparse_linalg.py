@@ -557,7 +557,7 @@ def test_repeated_eigenvalue() -> None:
 @pytest.mark.parametrize("how", [{}, {"which": "LR"}, {"which": "SR"}, {"which": "LI"}, {"sigma": 0.5}], ids=str)
 @pytest.mark.parametrize("k", [3, 4])
 def test_eigenvalues_alone_are_in_scipys_order(complex_: bool, how: dict[str, Any], k: int) -> None:
-    for number in range(3):  # some cut a conjugate pair in two, of which SciPy returns either half
+    for number in range(3):  # some cut a conjugate pair in two: SciPy returns either half
         dense = draw(30, 30, complex_=complex_, number=number)
         how = {"k": k, "v0": np.ones(30), "return_eigenvectors": False, **how}
         a = pullback.tensor(dense, requires_grad=True)

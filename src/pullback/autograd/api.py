@@ -202,8 +202,9 @@ def _gradients(
             captures.setdefault(node, {})[edge[1]] = None
     recorded, taped = taped, taped or of_levels(outputs, vectors)
     roots = make_roots(outputs, vectors, taped)
-    how = {"keep": keep, "taped": taped, "accumulate": False, "recorded": recorded}
-    arrived = execute(roots, towards=targets, captures=captures, **how)
+    arrived = execute(
+        roots, towards=targets, captures=captures, keep=keep, taped=taped, accumulate=False, recorded=recorded
+    )
     found = [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
     if FirstPasses.left:
         FirstPasses.look([*outputs, *vectors], found)

@@ -52,12 +52,15 @@ class Node:
     _outputs = 1
     """The number of tensors that the operation made."""
 
-    _alone = False
-    """Whether the user has the first of them alone."""
 
     _edges: Sequence[Edge | None]
     _hooks: Hooks | None
     _order: int
+
+    @property
+    def _alone(self) -> bool:
+        """Whether the user has the first of the tensors alone."""
+        return False
 
     def _run(self, g: Any, taped: bool, needed: set[Any] | None, keep: bool) -> Sequence[Any]:
         """The gradients to send along `edges`, given `g` (a list if the node has several outputs).

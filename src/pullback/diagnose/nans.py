@@ -302,7 +302,7 @@ _FEW = 16
 
 
 def _note_infinity(node: Any, i: int, bad: Any, g: Any, saved: Sequence[Any]) -> None:
-    """Note that a node made an infinite gradient, of which a later node may make nan."""
+    """Note that a node made an infinite gradient: a later node may make nan of it."""
     running = thread.modes.running_pass
     if _infinities.of is None or _infinities.of() is not running:
         _infinities.of, _infinities.found = weakref.ref(running), []

@@ -163,7 +163,7 @@ def _unusual(
         kwargs = {**numbers, **kwargs}
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
         return dispatch(kinds, getattr(call, "held", call), args, kwargs)
-    out, of_axis = None, "axis" in kwargs and "axis" not in op.public
+    out, numpys = None, not kwargs.keys() <= {*op.public}
     if kwargs:
         out = out_of(op, kwargs) if "out" not in op.public else None
         named = {k if k in op.public else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
@@ -175,6 +175,6 @@ def _unusual(
         found = in_float32(op, args, kwargs, public=True)
         return found if out is None else write_out(op.name, out, found, op.exact)
     found = call_body(op, body, args, kwargs) if LEVELS.n else body(*args, **kwargs)
-    if of_axis and isinstance(found, tuple) and hasattr(type(found), "of_axis"):
-        found = type(found).of_axis(*found)
+    if numpys and (kind := getattr(type(found), "_as_numpys", None)) is not None:
+        found = kind(*found)
     return found if out is None else write_out(op.name, out, found, op.exact)

@@ -35,45 +35,6 @@ def result_type(name: str, *fields: str) -> Any:
     return found
 
 
-def pair_type(name: str) -> Any:
-    """The type of what ``x.max(dim)`` and ``x.min(dim)`` return, where NumPy's methods return the values alone.
-
-    Its `of_axis` is what they return if the axis was called by NumPy's name: an entry taken by a number, and unpacking,
-    warn, for there they give something else than NumPy's without an error.
-    """
-    pair = result_type(name, "values", "indices")
-
-    def entry(self: Any, i: Any) -> Any:
-        if isinstance(i, tuple):
-            raise TypeError(f"tuple indices must be integers or slices, not tuple.\n  {advice}")
-        return tuple.__getitem__(self, i)
-
-    def missing(self: Any, attribute: str) -> Any:
-        text = f"{name!r} object has no attribute {attribute!r}"
-        raise AttributeError(text if attribute[:2] == "__" else f"{text}.\n  {advice}", name=attribute, obj=self)
-
-    def told(method: Any) -> Any:
-        def call(self: Any, *args: Any) -> Any:
-            if (level := errors.callers_level()) == 2:  # the library itself may look into it
-                warnings.warn(
-                    f"t.{name}(axis=...) gives a pair of values and indices here, as in PyTorch, and one of them is "
-                    f"taken. NumPy's method gives the values alone.\n  {advice}",
-                    stacklevel=level,
-                )
-            return method(self, *args)
-
-        return call
-
-    advice = (
-        f"What to do: write numpy.{name}(t, axis=0) for t.{name}(axis=0), if the code is NumPy's; otherwise take what "
-        f"is wanted of t.{name}(dim=0) by its name, .values or .indices."
-    )
-    pair.__getitem__, pair.__getattr__ = entry, missing
-    body = {"__slots__": (), "__module__": pair.__module__, "__reduce__": lambda self: (pair, (*self,))}
-    pair.of_axis = type(name, (pair,), {**body, "__iter__": told(tuple.__iter__), "__getitem__": told(entry)})
-    return pair
-
-
 def out_of(op: Op, kwargs: dict[str, Any]) -> Any:
     """Take ``out=`` from the keyword arguments of a public call; TypeError if the operation has none.
 

@@ -40,6 +40,37 @@ def _enter_twins() -> None:
             extend({f"__{op.written_by}__": operator_of(getattr(Tensor, f"{op.name}_"))})
 
 
+class Counted(int):
+    """A number of elements, as it is an attribute of arrays, which is called as the method that it is of a Tensor."""
+
+    _call: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call[0](self._call[1], *args, **kwargs)
+
+    def __reduce__(self) -> Any:
+        return int, (int(self),)
+
+
+class CountedMethod:
+    """A method that is of a tensor a `Counted`, and of the class the function."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __get__(self, t: Any, kind: Any = None) -> Any:
+        if t is None:
+            return self._method
+        found = Counted(t._data.size)
+        found._call = self._method, t
+        return found
+
+
+def counted(cls: type, name: str) -> None:
+    """Have a method be the number of elements as well: ``x.size`` beside ``x.size()`` and ``x.size(0)``."""
+    setattr(cls, name, CountedMethod(getattr(cls, name)))
+
+
 def for_own_kind(cls: type, names: str) -> None:
     """Have these methods of a class refuse an object of another class, as in ``Tensor.dim([1.0])``.
 

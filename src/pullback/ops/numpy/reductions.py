@@ -20,7 +20,7 @@ from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..reduce.counting import bincount, histogram
-from ..reduce.differences import _cut, diff, gradient_along, trapezoid, widths
+from ..reduce.differences import cut, diff, gradient_along, trapezoid, widths
 from ..reduce.extremes import amax, amin
 from ..reduce.picking import many_jvp, many_rule
 from ..reduce.quantiles import INTERPOLATIONS, check_probability, quantiles
@@ -302,7 +302,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     if x is None and np.ndim(dx):  # the widths of the strips
         y = _floating(y)
         axis = wrap_axis(axis, y._data.ndim)
-        return sum(_tensor(dx) * (_cut(y, axis, 1, None) + _cut(y, axis, None, -1)) / 2.0, axis)
+        return sum(_tensor(dx) * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis)
     return trapezoid(_floating(y), None if x is None else _tensor(x), dx=dx if x is None else None, dim=axis)
 
 
@@ -329,7 +329,7 @@ _TURNS_A_ROW = np.cov(np.ones((1, 2)), rowvar=False, ddof=0).ndim == 2
 
 
 def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
-    """The variables as rows: those of `m`, then those of `y`, of which one row is always one variable."""
+    """The variables as rows: those of `m`, then those of `y`, where one row is always one variable."""
 
     def rows(value: Any, turns: bool) -> Tensor:
         t = _floating(value)

@@ -7,6 +7,7 @@ smallest, so all of these return it.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,54 @@ from ...kernels.counterparts import folded
 from ...table.entry import composite, constant, special, titled
 from ...table.nodes import dims_of
 from ...table.operands import plain
-from ...table.results import pair_type, result_type
+from ...table.results import result_type
 from ...table.samples import NO_DIM, A, Differs, S, Sample, V, along, inf, nan, pairs, whole
 from ...tensor.arrays import insert_axes, quiet, wrap_axes, wrap_axis, zeros_beside
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import maximum, minimum
 from .picking import chosen, one_jvp, one_rule, refuse_unordered
 
-MaxResult = pair_type("max")
-MinResult = pair_type("min")
+
+def _pair_type(name: str) -> Any:
+    """The type of what ``x.max(dim)`` and ``x.min(dim)`` return, where NumPy's methods return the values alone.
+
+    Its `_as_numpys` is what they return if arguments were called by NumPy's names: an entry taken by a number, and
+    unpacking, warn, for there they give something else than NumPy's without an error.
+    """
+    pair = result_type(name, "values", "indices")
+
+    def entry(self: Any, i: Any) -> Any:
+        if isinstance(i, tuple):
+            raise TypeError(f"tuple indices must be integers or slices, not tuple.\n  {advice}")
+        return tuple.__getitem__(self, i)
+
+    def missing(self: Any, attribute: str) -> Any:
+        text = f"{name!r} object has no attribute {attribute!r}"
+        raise AttributeError(text if attribute[:2] == "__" else f"{text}.\n  {advice}", name=attribute, obj=self)
+
+    def told(method: Any) -> Any:
+        def call(self: Any, *args: Any) -> Any:
+            if (level := errors.callers_level()) == 2:  # the library itself may look into it
+                warnings.warn(
+                    f"t.{name}(axis=...) gives a pair of values and indices here, as in PyTorch, and one of them is "
+                    f"taken. NumPy's method gives the values alone.\n  {advice}",
+                    stacklevel=level,
+                )
+            return method(self, *args)
+
+        return call
+
+    advice = (
+        f"What to do: write numpy.{name}(t, axis=0) for t.{name}(axis=0), if the code is NumPy's; otherwise take what "
+        f"is wanted of t.{name}(dim=0) by its name, .values or .indices."
+    )
+    pair.__getitem__, pair.__getattr__ = entry, missing
+    body = {"__slots__": (), "__module__": pair.__module__, "__reduce__": lambda self: (pair, (*self,))}
+    pair._as_numpys = type(name, (pair,), {**body, "__iter__": told(tuple.__iter__), "__getitem__": told(entry)})
+    return pair
+
+
+MaxResult, MinResult = _pair_type("max"), _pair_type("min")
 AminmaxResult = result_type("aminmax", "min", "max")
 
 
