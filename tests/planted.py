@@ -56,6 +56,8 @@ _PATTERNS = "tests/interpreters/test_patterns.py tests/func/test_sparse_programs
 _SPARSE = "tests/func/test_sparse_derivatives.py tests/func/test_sparse_programs.py"
 _PAYLOAD = "tests/interpreters/test_payload.py"
 _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
+_BATCHED = "tests/func/test_batched_passes.py"
+_ANOMALY = "tests/diagnose/test_anomaly.py"
 _INTACT = "tests/autograd/test_parts_left_intact.py"
 _SHARED_NUMBERS = "tests/tensor/test_shared_numbers.py"
 _TRAINING = "tests/compile/test_training_steps.py"
@@ -1090,5 +1092,31 @@ MUTATIONS = [
     Mutation("payload: the values may have any shape",
              "if not isinstance(found, np.ndarray) or found.shape != tuple(self.shape):",
              "if not isinstance(found, np.ndarray):", _PAYLOAD),
+    Mutation("compile: what is repeated twice is made by nobody",
+             'if value.kind not in ("reshaped", "broadcast"):\n                return self.of.get(value)',
+             'if value.kind != "reshaped":\n                return self.of.get(value)',
+             "tests/compile/test_compile_order.py"),
+    Mutation("vmap: rules get constants of the level",
+             "        if self._any_constant(given):", "        if False:", _BATCHED),
+    Mutation("func: a result stays a constant of a batch",
+             "    while isinstance(held := t._data, Batched) and not (held.has_axis or t._requires_grad):\n"
+             "        t = held.value\n",
+             "", _BATCHED),
+    Mutation("engine: a transform searches all that was recorded before it",
+             "oldest = max(oldest, inf if transform is None else transform.since)", "oldest = inf", _BATCHED),
+    Mutation("hooks: one is called without a gradient",
+             "        if values[nr] is None and node._alone:\n            continue\n", "",
+             "tests/autograd/test_hooks.py"),
+    Mutation("nan: it is told of where the value is nan",
+             "if count and all(_is_finite_array(t) for t in begun if t is not None):", "if count:", _ANOMALY),
+    Mutation("nan: the infinity behind it is not looked for",
+             "    elif came is not None and np.isinf(came) and (behind := _infinity_behind(node)) is not None:",
+             "    elif (behind := None) is not None:", _ANOMALY),
+    Mutation("nan: data that are missing are not seen",
+             'kind == "nan" and any(isinstance(o, np.ndarray) and np.isnan(o).any() for o in given)', "False",
+             _ANOMALY),
+    Mutation("max: a pair that is unpacked is told of by nobody",
+             "if level == 2 and not (index and isinstance(index[0], tuple)):", "if False:",
+             "tests/tensor/test_numpy_semantics.py"),
 ]
 # fmt: on

@@ -6,6 +6,7 @@ Function's own backward. What is the same for each element of a batch has the gr
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 import pullback
 from pullback import func
 from pullback.autograd import Function
+from pullback.autograd.engine import needed_nodes
 from pullback.utils.checkpoint import checkpoint
 
 X = pullback.tensor([1.0, 2.0, 3.0], dtype=pullback.float64)
@@ -156,3 +158,44 @@ def test_positions_of_what_is_differentiated_and_the_same_for_a_batch(name: str,
     np.testing.assert_allclose((found + 0).numpy(), each, rtol=1e-12)
     moved = func.vmap(g, in_dims=(None, 0), out_dims=1)(a, batch)
     np.testing.assert_allclose(moved.numpy(), each.T, rtol=1e-12)
+
+
+# What is searched -----------------------------------------------------------------------------------------------------
+
+
+def _lines_of_search(work: Callable[[], Any]) -> int:
+    """The lines of `needed_nodes` that run while something is done."""
+    code, lines = needed_nodes.__code__, 0
+
+    def inside(frame: Any, event: str, argument: Any) -> Any:
+        nonlocal lines
+        lines += event == "line"
+        return inside
+
+    before = sys.gettrace()
+    sys.settrace(lambda frame, event, argument: inside if frame.f_code is code else None)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return lines
+
+
+TRANSFORMED: dict[str, Callable[[Any], Any]] = {
+    "grad": lambda y: func.grad(lambda x: (x * y).sum())(X),
+    "vjp": lambda y: func.vjp(lambda x: x * y, X)[1](X),
+    "jacrev": lambda y: func.jacrev(lambda x: x * y)(X),
+    "grad of grad": lambda y: func.grad(lambda x: func.grad(lambda z: (z**3 * y).sum())(x).sum())(X),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_a_transform_searches_no_graph_that_is_older_than_itself(name: str) -> None:
+    counts = []
+    for steps in (10, 500):
+        y = X.clone().requires_grad_()
+        for _ in range(steps):
+            y = y * 1.001
+        TRANSFORMED[name](y)  # what is loaded on first use
+        counts.append(_lines_of_search(lambda y=y: TRANSFORMED[name](y)))  # type: ignore[misc]
+    assert 0 < counts[0] == counts[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -447,3 +448,68 @@ def test_a_function_without_a_rule_says_what_to_write_inside_of_a_transform(func
         pullback.vmap(call)(t)
     with pytest.raises(RuntimeError, match=words.format("jvp")):
         pullback.func.jvp(call, (t[0],), (t[1],))
+
+
+# Methods whose results are PyTorch's ----------------------------------------------------------------------------------
+
+POINTS = [[0.0, 1.0], [2.0, 0.5], [-1.0, 3.0]]
+TAKEN: dict[str, Callable[[Any], Any]] = {
+    "unpacked": lambda t: (lambda a, b: a)(*t.max(axis=0)),
+    "indexed": lambda t: t.max(axis=0)[0],
+    "the last": lambda t: t.min(axis=1)[-1],
+    "iterated": lambda t: list(t.min(axis=0)),
+    "keepdims": lambda t: t.max(0, keepdims=True)[0],
+    "summed": lambda t: sum(t.max(axis=0)),
+}
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_pair_that_is_taken_apart_where_an_array_has_values_is_told_of(name: str) -> None:
+    t = pullback.tensor(POINTS, requires_grad=True)
+    with pytest.warns(UserWarning, match=r"(?s)a pair of values and indices.*numpy\.m(ax|in)\(t, axis=0\)") as caught:
+        TAKEN[name](t)
+    assert {w.filename for w in caught} == {__file__}
+
+
+def test_a_pair_of_pytorchs_names_is_taken_apart_as_there() -> None:
+    t = pullback.tensor(POINTS, requires_grad=True)
+    values, indices = t.max(0)  # any warning would be an error
+    again, (least, _) = t.max(dim=0)[0], t.min(dim=0)
+    spelled = t.max(axis=0)
+    assert values.tolist() == again.tolist() == spelled.values.tolist() == [2.0, 3.0]
+    assert indices.tolist() == spelled.indices.tolist() == [1, 2]
+    assert least.tolist() == [-1.0, 0.5]
+    assert isinstance(spelled, pullback.return_types.max)
+    assert repr(spelled) == repr(t.max(0))
+    kept = pickle.loads(pickle.dumps(t.detach().max(axis=0)))
+    assert type(kept) is pullback.return_types.max
+    assert pullback.compile(lambda t: t.max(axis=0), backend="numpy")(t).values.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("used", [lambda t: t.max(axis=1)[:, None], lambda t: t.max(1)[:, None]])
+def test_a_pair_has_no_axes(used: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match=r"(?s)tuple indices must be integers.*numpy\.max\(t, axis=0\)"):
+        used(pullback.tensor(POINTS))
+
+
+def test_a_pair_has_no_methods_of_tensors() -> None:
+    with pytest.raises(AttributeError, match=r"(?s)'min' object has no attribute 'sum'.*numpy\.min\(t, axis=0\)"):
+        pullback.tensor(POINTS).min(axis=0).sum()
+    assert not hasattr(pullback.tensor(POINTS).min(0), "__array__")
+
+
+def test_the_size_is_a_number_and_is_called() -> None:
+    t = pullback.tensor(POINTS, requires_grad=True)
+    assert (t.size, t.size - 1, t.size == 6, 2 * t.size, [*range(t.size)][-1]) == (6, 5, True, 12, 5)
+    assert (t.size(), t.size(0), t.size(-1), t.size(dim=1)) == (pullback.Size([3, 2]), 3, 2, 2)
+    assert pullback.Tensor.size(t) == t.shape
+    assert np.zeros(t.size).shape == (6,)
+    (t.sum() / t.size).backward()
+    np.testing.assert_allclose(t.grad.numpy(), np.full((3, 2), 1 / 6), rtol=1e-6)
+    assert pullback.vmap(lambda row: row * row.size)(t.detach()).tolist() == (2 * t.detach()).tolist()
+    assert pullback.compile(lambda t: t.sum() / t.size, backend="numpy")(t).item() == (t.sum() / 6).item()
+    assert pickle.loads(pickle.dumps(t.size)) == 6
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        t.size(2)
+    with pytest.raises(TypeError, match="descriptor 'size'"):
+        pullback.Tensor.size([1.0])  # type: ignore[arg-type]

@@ -52,7 +52,6 @@ class Node:
     _outputs = 1
     """The number of tensors that the operation made."""
 
-
     _edges: Sequence[Edge | None]
     _hooks: Hooks | None
     _order: int

@@ -163,13 +163,13 @@ def _unusual(
         kwargs = {**numbers, **kwargs}
     if LEVELS.n and (kinds := overriding((*args, *kwargs.values()))):
         return dispatch(kinds, getattr(call, "held", call), args, kwargs)
-    out, numpys = None, not kwargs.keys() <= {*op.public}
+    out, numpys = None, False
     if kwargs:
         out = out_of(op, kwargs) if "out" not in op.public else None
         named = {k if k in op.public else SPELLINGS.get(k, k): v for k, v in kwargs.items()}
         if len(named) < len(kwargs):
             raise TypeError(f"{op.name}() got multiple values for one argument: {', '.join(kwargs)}")
-        kwargs = named
+        numpys, kwargs = named.keys() != kwargs.keys(), named
     args, kwargs = admit(op, args, kwargs)
     if NARROW.n and op.about.narrow not in ("", "itself") and any_narrow((*args, *kwargs.values())):
         found = in_float32(op, args, kwargs, public=True)

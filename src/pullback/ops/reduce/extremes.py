@@ -44,14 +44,15 @@ def _pair_type(name: str) -> Any:
         raise AttributeError(text if attribute[:2] == "__" else f"{text}.\n  {advice}", name=attribute, obj=self)
 
     def told(method: Any) -> Any:
-        def call(self: Any, *args: Any) -> Any:
-            if (level := errors.callers_level()) == 2:  # the library itself may look into it
+        def call(self: Any, *index: Any) -> Any:
+            level = errors.callers_level()  # the library itself may look into it
+            if level == 2 and not (index and isinstance(index[0], tuple)):
                 warnings.warn(
                     f"t.{name}(axis=...) gives a pair of values and indices here, as in PyTorch, and one of them is "
                     f"taken. NumPy's method gives the values alone.\n  {advice}",
                     stacklevel=level,
                 )
-            return method(self, *args)
+            return method(self, *index)
 
         return call
 
