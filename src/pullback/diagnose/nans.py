@@ -412,7 +412,7 @@ def _unused(node: Any) -> str:
     chooser = _where_above(node)
     name = _operation(node)
     safe = (
-        "x_safe = pullback.where(condition, x, 1.0) before, y = pullback.where(condition, "
+        "x_safe = numpy.where(condition, x, 1.0) before, y = numpy.where(condition, "
         f"{name if name.isidentifier() else 'f'}(x_safe), 0.0) after"
     )
     if chooser is None:
