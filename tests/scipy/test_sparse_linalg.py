@@ -690,3 +690,20 @@ def test_a_product_with_a_matrix_of_scipys() -> None:
         np.testing.assert_allclose(mine.toarray().detach().numpy(), scipys.toarray(), rtol=1e-12)
         assert mine.nnz <= scipys.nnz + 1
     assert gradcheck(lambda v: (other.T @ matrix(sparse, v)).data, v)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (scipy.sparse.linalg.splu, "call pullback.scipy.sparse.linalg.splu"),
+        (lambda k: scipy.sparse.linalg.spsolve(k, np.ones(N)), "call pullback.scipy.sparse.linalg.spsolve"),
+        (lambda k: scipy.sparse.kron(k, k), "use sums, products"),
+    ],
+)
+def test_a_sparse_array_that_scipy_is_given_says_what_to_call(given: Callable[[Any], Any], says: str) -> None:
+    k = matrix(sparse, pullback.tensor(draw(NNZ), requires_grad=True))
+    with pytest.raises((TypeError, ValueError)) as raised:
+        given(k)
+    error = raised.value if isinstance(raised.value, TypeError) else raised.value.__cause__
+    assert "its gradients would be lost" in str(error)
+    assert says in str(error)

@@ -156,15 +156,20 @@ class SparseArray:
         raise TypeError(errors.message("'SparseArray' object does not support item assignment", do=_TO_ADD))
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Array:
-        first, mirrored, _ = keeping_gradient().partition("  What to do: call pullback.scipy.")
-        do = "use sums, products, T, diagonal(), sum() or toarray()"
-        if mirrored and not first:
-            do = keeping_gradient().partition("\n")[0].strip(" .").removeprefix("What to do: ")
-        raise TypeError(
-            errors.message(
-                "A sparse array of Tensors is no array of NumPy's or SciPy's: its gradients would be lost", do=do
-            )
-        )
+        """An array of the object itself, by which SciPy's operators leave a product to this class.
+
+        TypeError for a function of SciPy's: it would take that for a matrix of objects.
+        """
+        said = keeping_gradient().partition("\n")[0]
+        do = said.removeprefix("  What to do: ") if said.startswith("  What to do: call ") else ""
+        if said.startswith("  scipy."):  # it is not here
+            do = "use sums, products, T, diagonal(), sum() or toarray()"
+        if do:
+            what = "A sparse array of Tensors is no array of NumPy's or SciPy's: its gradients would be lost"
+            raise TypeError(errors.message(what, do=do))
+        found = np.empty((), object)
+        found[()] = self
+        return found
 
     def dot(self, other: Any) -> Any:
         """The product with a vector or a matrix, as ``@``."""
