@@ -89,9 +89,14 @@ def keeping_gradient(number: bool = False) -> str:
     return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), named or said))
 
 
-def of_written(assigned: str) -> str:
-    """What to write where NumPy would write a Tensor into an array. assigned: what `assigned_to` says."""
-    if not assigned:
+CHOSEN = "choose before and after it: t = numpy.where(m, t, 1.0), then numpy.where(m, numpy.{}(t), other)"
+
+
+def of_written(chosen: str) -> str:
+    """What to write where NumPy would write a Tensor into an array. chosen: the function that is given ``where=``."""
+    if chosen:
+        return CHOSEN.format(chosen)
+    if not assigned_to():
         return f"leave out= out, write a = a + t for a += t, and for a[i] += t {WRITTEN}"
     return (
         "write a = a + t for a += t. For a[i] += t make the array a Tensor before: a = a + numpy.zeros_like(t, "

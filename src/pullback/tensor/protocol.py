@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .. import errors
+from ..kept_gradients import CHOSEN
 from .memory import LevelPayload
 from .modes import thread
 
@@ -29,8 +30,8 @@ that function takes the ufunc first. Functions of SciPy, which may not be instal
 INSTEAD: dict[Any, str] = {}
 """For NumPy functions that are refused if a gradient would be lost: what to write instead. Keys as in `NUMPY`."""
 
-WITHOUT = {
-    "where": "choose before and after it: t = numpy.where(m, t, 1.0), then numpy.where(m, numpy.{}(t), other)",
+_WITHOUT = {
+    "where": CHOSEN,
     "dtype": "convert the operands or the result with .to(dtype)",
     **dict.fromkeys(("casting", "order", "subok", "signature"), "leave it out"),
 }
@@ -67,10 +68,10 @@ def rule_of(ufunc: Any, method: str, kwargs: dict[str, Any]) -> Callable[..., An
     rule = NUMPY.get(ufunc)
     if rule is None and _of_scipy(ufunc):
         rule = NUMPY.get(f"scipy.special.{ufunc.__name__}")
-    for argument in kwargs.keys() & WITHOUT.keys() if rule is not None else ():
+    for argument in kwargs.keys() & _WITHOUT.keys() if rule is not None else ():
         raise TypeError(
             f"{full_name(ufunc)}(): the argument {argument}= is not supported for a Tensor.\n"
-            f"  What to do: {WITHOUT[argument].format(ufunc.__name__)}."
+            f"  What to do: {_WITHOUT[argument].format(ufunc.__name__)}."
         )
     return rule
 

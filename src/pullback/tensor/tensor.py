@@ -27,7 +27,7 @@ from .memory import INFERENCE, WRITES, LevelPayload, Size, Version, View, check_
 from .methods import Methods
 from .modes import INFERENCES, thread
 from .protocol import NUMPY as NUMPY
-from .protocol import WITHOUT, by_rule, full_name, rule_of, seen, warn_of_item, without_rule
+from .protocol import by_rule, full_name, rule_of, seen, warn_of_item, without_rule
 
 Edge = tuple[Any, int, tuple[int, ...], np.dtype[Any]]
 
@@ -511,9 +511,7 @@ class Tensor(Methods):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out = kwargs.get("out", ())
         if any(isinstance(t, Tensor) for t in out) or (out and any(_is_recorded(t) for t in inputs)):
-            do = kept_gradients.of_written(kept_gradients.assigned_to())
-            if "where" in kwargs:
-                do = WITHOUT["where"].format(ufunc.__name__)
+            do = kept_gradients.of_written(ufunc.__name__ if "where" in kwargs else "")
             lost = f"{full_name(ufunc)}(): a Tensor cannot be written into out=, its gradient would be lost."
             raise TypeError(f"{lost}\n  What to do: {do}; or use t.detach().numpy().")
         called = ufunc if method == "__call__" else getattr(ufunc, method)
