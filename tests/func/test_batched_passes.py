@@ -17,6 +17,7 @@ import pullback
 from pullback import func
 from pullback.autograd import Function
 from pullback.autograd.engine import needed_nodes
+from pullback.interpreters.batched import Batched
 from pullback.utils.checkpoint import checkpoint
 
 X = pullback.tensor([1.0, 2.0, 3.0], dtype=pullback.float64)
@@ -158,6 +159,19 @@ def test_positions_of_what_is_differentiated_and_the_same_for_a_batch(name: str,
     np.testing.assert_allclose((found + 0).numpy(), each, rtol=1e-12)
     moved = func.vmap(g, in_dims=(None, 0), out_dims=1)(a, batch)
     np.testing.assert_allclose(moved.numpy(), each.T, rtol=1e-12)
+
+
+def test_what_a_rule_makes_holds_no_tensor_of_its_own_level() -> None:
+    seen = []
+
+    def f(a: Any, b: Any) -> Any:
+        seen.append(b[a.argsort()])
+        return (seen[-1] * a).sum()
+
+    func.vmap(func.grad(f), in_dims=(None, 0))(X, EYE)
+    (found,) = seen
+    assert isinstance(found._data, Batched)
+    assert isinstance(found._data.value._data, np.ndarray)
 
 
 # What is searched -----------------------------------------------------------------------------------------------------
