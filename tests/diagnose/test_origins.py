@@ -17,6 +17,7 @@ import pytest
 
 import pullback
 from pullback.autograd import Function, detect_anomaly, is_recording_origins, record_origins
+from pullback.diagnose import origins
 from pullback.diagnose.listeners import ByTensor, Tap
 from pullback.diagnose.origins import GRADIENTS, ORIGINS, WRITTEN
 
@@ -480,3 +481,47 @@ def test_a_leaf_that_is_written_to_is_read_as_a_copy() -> None:
     loss.backward()
     assert w.grad is not None
     assert w.grad.tolist() == [4.0, 8.0]
+
+
+def test_an_interrupt_as_it_begins_or_ends_leaves_nothing_out_the_next_time() -> None:
+    places = [(owner, name) for owner, name, _ in origins._REPLACED]
+    before = [vars(owner)[name] for owner, name in places]
+
+    class StoppedError(Exception):
+        """What comes in the middle."""
+
+    def session(stop: int) -> int:
+        """Put the replacements in and out; stop at that line. The lines that ran."""
+        ran = 0
+
+        def inside(frame: Any, event: str, argument: Any) -> Any:
+            nonlocal ran
+            if event == "line":
+                ran += 1
+                if ran == stop:
+                    raise StoppedError
+            return inside
+
+        held = origins._Replacement()
+        codes = {held.open.__code__, held.close.__code__}
+        tracing = sys.gettrace()
+        sys.settrace(lambda frame, event, argument: inside if frame.f_code in codes else None)
+        try:
+            with contextlib.suppress(StoppedError):
+                held.open(1)
+            with contextlib.suppress(StoppedError):
+                held.close(1)
+        finally:
+            sys.settrace(tracing)
+        held.open(2)
+        during = [vars(owner)[name] for owner, name in places]
+        held.close(2)
+        held.close(1)
+        assert not {*map(id, during)} & {*map(id, before)}, stop
+        assert [vars(owner)[name] for owner, name in places] == before, stop
+        return ran
+
+    lines = session(0)
+    assert lines > 3 * len(places)
+    for stop in range(1, lines + 1):
+        session(stop)

@@ -76,7 +76,7 @@ LINES_PER_ROOM = {
     "kernels": 900,
     "interpreters": 3116,
     "func": 2592,
-    "diagnose": 2479,
+    "diagnose": 2482,
     "compile": 8476,
     "utils": 1500,
     "compat": 1000,

@@ -400,30 +400,36 @@ _REPLACED: list[tuple[Any, str, Callable[[Any], Any]]] = [
 
 
 class _Replacement:
-    """Puts `_REPLACED` in and out. After a hundred times it stays, as a `Tap` does, and checks whether it is wanted."""
+    """Puts `_REPLACED` in and out. After a hundred times it stays, as a `Tap` does, and checks whether it is wanted.
+
+    What stands in a place says whether it is replaced, not what was done before: an interrupt may come between any two.
+    """
 
     def __init__(self) -> None:
         self._users = Users()
         self._times = 0
-        self._before: list[Any] = []
+        self._held: dict[int, tuple[Any, Any]] = {}  # by the number of the place: what was there, and what replaces it
         self._lock = threading.RLock()
 
     def open(self, who: Any) -> None:
         """Put the replacements in for somebody, unless they are there."""
         with self._lock:
             self._users.add(who)
-            for owner, name, replacement in _REPLACED[len(self._before) :]:
-                self._before.append(vars(owner)[name])
-                setattr(owner, name, replacement(vars(owner)[name]))
+            for number, (owner, name, replacement) in enumerate(_REPLACED):
+                now = vars(owner)[name]
+                if number not in self._held or now is not self._held[number][1]:
+                    self._held[number] = now, replacement(now)
+                    setattr(owner, name, self._held[number][1])
 
     def close(self, who: Any) -> None:
         """Put back what was there, if nobody else records. A second time does nothing."""
         with self._lock:
-            if self._users.discard(who) and self._before and self._times < Tap.STAYS:
+            if self._users.discard(who) and self._times < Tap.STAYS:
                 self._times += 1
-                for owner, name, _ in reversed(_REPLACED[: len(self._before)]):
-                    setattr(owner, name, self._before[-1])
-                    self._before.pop()
+                for number, (before, ours) in self._held.items():
+                    owner, name, _ = _REPLACED[number]
+                    if vars(owner)[name] is ours:
+                        setattr(owner, name, before)
 
 
 _TAPS = (_Replacement(), TENSORS, VERSIONS)
