@@ -521,6 +521,12 @@ def test_an_interrupt_as_it_begins_or_ends_leaves_nothing_out_the_next_time() ->
         assert [vars(owner)[name] for owner, name in places] == before, stop
         return ran
 
+    held = origins._Replacement()
+    for times in range(3):
+        assert held._times == times
+        held.open(1)
+        for _ in range(2):  # as a block's end does
+            held.close(1)
     lines = session(0)
     assert lines > 3 * len(places)
     for stop in range(1, lines + 1):

@@ -96,7 +96,7 @@ def backward(
         for t in wanted:
             if isinstance(t, Tensor):
                 t.retain_grad()
-    look = functools.partial(FirstPasses.look, [*outputs, *grads]) if FirstPasses.left else None
+    look = functools.partial(FirstPasses.look, [*outputs, *grads]) if FirstPasses.left > 0 else None
     execute(roots, keep=keep, taped=taped, towards=targets, recorded=create_graph, look=look)
 
 
@@ -206,7 +206,7 @@ def _gradients(
         roots, towards=targets, captures=captures, keep=keep, taped=taped, accumulate=False, recorded=recorded
     )
     found = [captures[node][nr] if node._edges else arrived.get(node) for node, nr, _, _ in edges]
-    if FirstPasses.left:
+    if FirstPasses.left > 0:
         FirstPasses.look([*outputs, *vectors], found)
     return found
 

@@ -425,11 +425,11 @@ class _Replacement:
         """Put back what was there, if nobody else records. A second time does nothing."""
         with self._lock:
             if self._users.discard(who) and self._times < Tap.STAYS:
-                self._times += 1
-                for number, (before, ours) in self._held.items():
-                    owner, name, _ = _REPLACED[number]
-                    if vars(owner)[name] is ours:
-                        setattr(owner, name, before)
+                places = [(*_REPLACED[number][:2], *held) for number, held in self._held.items()]
+                there = [place for place in places if vars(place[0])[place[1]] is place[3]]
+                self._times += bool(there)
+                for owner, name, before, _ in there:
+                    setattr(owner, name, before)
 
 
 _TAPS = (_Replacement(), TENSORS, VERSIONS)

@@ -227,7 +227,7 @@ def depth(values: Sequence[Any]) -> int:
     return 0 if level is None else level.number
 
 
-def _batches(t: Tensor | None) -> set[Level]:
+def batches(t: Tensor | None) -> set[Level]:
     """The levels of `vmap` over which the values of a Tensor vary."""
     found = set()
     while isinstance(t, Lifted):
@@ -239,7 +239,7 @@ def _batches(t: Tensor | None) -> set[Level]:
 
 def has_room(t: Tensor, other: Tensor) -> bool:
     """Whether `t` can take the values of the other: it varies wherever that does."""
-    return type(other) is Tensor or _batches(other) <= _batches(t)
+    return type(other) is Tensor or batches(other) <= batches(t)
 
 
 def with_room(t: Tensor, other: Tensor) -> Tensor:

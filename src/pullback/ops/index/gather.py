@@ -309,11 +309,9 @@ def take(input: Any, index: Any) -> Any:
 def _numpy_take(a: Tensor, indices: Any, axis: int | None, mode: str) -> Tensor:
     """numpy.take, a copy. Positions may be negative, of any shape, and bools, which are 0 and 1."""
     found = indices if isinstance(indices, Tensor) else as_array(indices)
-    if found.ndim and not math.prod(found.shape) and not isinstance(indices, (Tensor, np.ndarray)):
-        found = found.astype(np.int64)  # an empty list, which NumPy reads as one of floats
-    if isinstance(found, Tensor) and found._data.dtype.kind == "b":
-        found = found.to(np.int64)
-    elif found.dtype == bool:
+    listed = not isinstance(indices, (Tensor, np.ndarray))
+    empty = listed and found.ndim and not math.prod(found.shape)  # NumPy reads it as a list of floats
+    if empty or np.dtype(found.dtype).kind == "b":
         found = found.astype(np.int64)
     if axis is None:
         a, axis = reshape(a, -1), 0

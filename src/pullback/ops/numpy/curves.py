@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...interpreters.batched import Batched
 from ...table.entry import bilinear
+from ...table.levels import batches
 from ...tensor.arrays import as_array, wrap_axis
-from ...tensor.memory import LevelPayload
 from ...tensor.protocol import INSTEAD
 from ...tensor.tensor import NUMPY, Tensor, wrap
 from ..elementwise.limits import where
@@ -193,15 +192,9 @@ def _padded(*values: Any) -> list[Any]:
     return [np.pad(t, (size - t._data.shape[0], 0)) for t in found]
 
 
-def _varies(t: Tensor) -> bool:
-    """Whether a tensor stands for those of a batch."""
-    held = t._data.held if isinstance(t._data, LevelPayload) else ()
-    return isinstance(t._data, Batched) or any(map(_varies, held))
-
-
 def _trimmed(coefficients: Any) -> Tensor:
     (t,) = _vectors("numpy.polymul", coefficients)
-    if _varies(t):
+    if batches(t):
         return t
     nonzero = np.not_equal(t.detach(), 0)
     start = next((i for i in range(t._data.shape[0] - 1) if bool(nonzero[i])), t._data.shape[0] - 1)

@@ -6,6 +6,7 @@ listed here (``out=``, ``where=``, ``initial=``) are refused: for a Tensor they 
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..elementwise.limits import where
 from ..elementwise.value_checks import check_values
 from ..make.conversion import to
 from ..reduce.counting import bincount, histogram
-from ..reduce.differences import cut, diff, gradient_along, trapezoid, widths
+from ..reduce.differences import diff, gradient_along, strips, trapezoid, widths
 from ..reduce.extremes import amax, amin
 from ..reduce.picking import many_jvp, many_rule
 from ..reduce.quantiles import INTERPOLATIONS, check_probability, quantiles
@@ -302,7 +303,7 @@ def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     if x is None and np.ndim(dx):  # the widths of the strips
         y = _floating(y)
         axis = wrap_axis(axis, y._data.ndim)
-        return sum(_tensor(dx) * (cut(y, axis, 1, None) + cut(y, axis, None, -1)) / 2.0, axis)
+        return sum(strips(y, None, _tensor(dx), axis), axis)
     return trapezoid(_floating(y), None if x is None else _tensor(x), dx=dx if x is None else None, dim=axis)
 
 
@@ -324,8 +325,10 @@ def _gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> A
     return found[0] if len(found) == 1 else tuple(found)
 
 
-_TURNS_A_ROW = np.cov(np.ones((1, 2)), rowvar=False, ddof=0).ndim == 2
-"""Whether NumPy reads a matrix of one row as one observation with ``rowvar=False``, as it does since 2.2."""
+@functools.cache
+def _turns_a_row() -> bool:
+    """Whether NumPy reads a matrix of one row as one observation with ``rowvar=False``, as it does since 2.2."""
+    return bool(np.cov(np.ones((1, 2)), rowvar=False, ddof=0).ndim)
 
 
 def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
@@ -337,7 +340,8 @@ def _observations(m: Any, y: Any, rowvar: bool) -> Tensor:
             return reshape(t, (1, -1))
         return t if rowvar or (t._data.shape[0] == 1 and not turns) else permute(t, (1, 0))
 
-    return rows(m, _TURNS_A_ROW) if y is None else cat([rows(m, _TURNS_A_ROW), rows(y, False)])
+    first = rows(m, _turns_a_row())
+    return first if y is None else cat([first, rows(y, False)])
 
 
 def _cov(

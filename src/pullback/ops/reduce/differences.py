@@ -19,7 +19,7 @@ from .scans import cumsum
 from .sums import sum
 
 
-def cut(input: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
+def _cut(input: Tensor, axis: int, start: int | None, stop: int | None) -> Tensor:
     """``input[start:stop]`` along an axis."""
     return input[(slice(None),) * axis + (slice(start, stop),)]
 
@@ -82,7 +82,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
     if n and len(parts) > 1:
         input = cat(parts, axis)
     for _ in range(min(n, input._data.shape[axis])):  # then there is nothing left
-        ahead, behind = cut(input, axis, 1, None), cut(input, axis, None, -1)
+        ahead, behind = _cut(input, axis, 1, None), _cut(input, axis, None, -1)
         input = np.not_equal(ahead, behind) if input._data.dtype.kind == "b" else ahead - behind  # type: ignore[assignment]
     return input if n else input.clone()
 
@@ -93,11 +93,11 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Any = None, append: 
 def _slopes(x: Tensor, axis: int, width: Any) -> Tensor:
     """Central differences inside. width: the distances of neighbours, a number or a vector along the axis."""
     if not isinstance(width, Tensor) or not width._data.ndim:
-        return (cut(x, axis, 2, None) - cut(x, axis, None, -2)) / (2 * width)
+        return (_cut(x, axis, 2, None) - _cut(x, axis, None, -2)) / (2 * width)
     # a mean of the slopes on both sides, with weights that make it exact for a parabola
-    before, after = cut(width, axis, None, -1), cut(width, axis, 1, None)
-    middle = cut(x, axis, 1, -1)
-    left, right = (middle - cut(x, axis, None, -2)) / before, (cut(x, axis, 2, None) - middle) / after
+    before, after = _cut(width, axis, None, -1), _cut(width, axis, 1, None)
+    middle = _cut(x, axis, 1, -1)
+    left, right = (middle - _cut(x, axis, None, -2)) / before, (_cut(x, axis, 2, None) - middle) / after
     return (left * after + right * before) / (before + after)
 
 
@@ -108,7 +108,7 @@ def _end(x: Tensor, axis: int, width: Any, order: int, last: bool) -> Tensor:
         if not isinstance(t, Tensor) or not t._data.ndim:
             return t
         n = t._data.shape[axis]
-        return cut(t, axis, n - 1 - i, n - i) if last else cut(t, axis, i, i + 1)
+        return _cut(t, axis, n - 1 - i, n - i) if last else _cut(t, axis, i, i + 1)
 
     sign = -1 if last else 1
     first, second = sign * (at(x, 1) - at(x, 0)), at(width, 0)
@@ -257,9 +257,9 @@ def _integrand(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> tuple[Tensor,
     return (to(y, dtypes.default()) if y._data.dtype.kind in "iu" else y), axis
 
 
-def _strips(y: Tensor, x: Any, dx: Any, axis: int) -> Tensor:
+def strips(y: Tensor, x: Any, dx: Any, axis: int) -> Tensor:
     """The areas below the lines from sample to sample."""
-    pairs = cut(y, axis, 1, None) + cut(y, axis, None, -1)
+    pairs = _cut(y, axis, 1, None) + _cut(y, axis, None, -1)
     if x is None:
         return pairs * (0.5 * (1 if dx is None else dx))
     if x._data.ndim == 1:
@@ -317,8 +317,8 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
         return np.zeros_like(sum(y.detach(), dim), dtype=y._data.dtype)
     y, axis = _integrand("trapezoid", y, x, dx, dim)
     if x is not None:
-        return sum(_strips(y, x, dx, axis), axis)
-    ends = sum(cut(y, axis, 0, 1) + cut(y, axis, -1, None), axis)
+        return sum(strips(y, x, dx, axis), axis)
+    ends = sum(_cut(y, axis, 0, 1) + _cut(y, axis, -1, None), axis)
     return (sum(y, axis) - 0.5 * ends) * (1 if dx is None else dx)
 
 
@@ -326,4 +326,4 @@ def trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Ten
 def cumulative_trapezoid(y: Tensor, x: Any = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral up to each sample of `y` but the first; see `trapezoid`."""
     y, axis = _integrand("cumulative_trapezoid", y, x, dx, dim)
-    return cumsum(_strips(y, x, dx, axis), axis)
+    return cumsum(strips(y, x, dx, axis), axis)
