@@ -13,7 +13,7 @@ import scipy.optimize
 import pullback
 from pullback.scipy import optimize
 from pullback.scipy.optimize import outer_products
-from pullback.scipy.optimize.outer_products import Outer, Product, Remainder, Slope, slope_of
+from pullback.scipy.optimize.outer_products import Inverse, Outer, Product, Remainder, Slope, slope_of
 
 RNG = np.random.default_rng(5)
 N = 6
@@ -26,8 +26,9 @@ def few(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Any number of unknowns is enough; what is returned grows with each update without products of matrices."""
     monkeypatch.setattr(outer_products, "FEW", 1)
     spared: list[int] = []
-    added = Product._with
-    monkeypatch.setattr(Product, "_with", lambda *a: spared.append(1) or added(*a))  # type: ignore[func-returns-value]
+    for kind, name in ((Product, "_with"), (Inverse, "updated")):
+        before = getattr(kind, name)
+        monkeypatch.setattr(kind, name, lambda *a, before=before: spared.append(1) or before(*a))  # type: ignore[func-returns-value]
     return spared
 
 
@@ -138,13 +139,90 @@ def test_the_update_is_that_of_full_matrices(few: list[int]) -> None:
         found, half = np.dot(lazy[0], np.dot(matrix, lazy[1])), np.dot(matrix, lazy[1])
         right = np.dot(full[0], np.dot(matrix, full[1]))
         assert type(found) is type(half) is Product
-        for a, b in ((found + other, right + other), (half + other, np.dot(matrix, full[1]) + other)):
-            assert type(a) is np.ndarray
-            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+        begun, plain = found + other, half + other
+        assert type(begun) is (Inverse if np.array_equal(matrix, matrix.T) else np.ndarray)
+        assert type(plain) is np.ndarray
+        for a, b in ((begun, right + other), (plain, np.dot(matrix, full[1]) + other)):
+            np.testing.assert_allclose(np.asarray(a), b, rtol=1e-12, atol=1e-12)
         np.testing.assert_allclose(np.asarray(found), right, rtol=1e-12, atol=1e-12)
         np.testing.assert_array_equal(matrix, kept)
         np.testing.assert_array_equal(other, before)
     assert len(few) == 3 * len(matrices)
+
+
+def update(h: Any, y: Any, step: Any, r: float = 0.7) -> Any:
+    """SciPy's update of a matrix."""
+    eye = np.eye(N, dtype=int)
+    a, b = eye - step[:, np.newaxis] * y[np.newaxis, :] * r, eye - y[:, np.newaxis] * step[np.newaxis, :] * r
+    return np.dot(a, np.dot(h, b)) + r * step[:, np.newaxis] * step[np.newaxis, :]
+
+
+def inverses(count: int) -> tuple[list[Any], list[Any]]:
+    """Matrices of BFGS for a quadratic function, one after the other, and the same in plain arrays."""
+    eye = np.eye(N, dtype=int)
+    y, r = SPREAD @ STEP, 1 / (STEP @ SPREAD @ STEP)
+    lazy, full = [update(eye, slope_of(y.copy()), STEP, r)], [update(eye, y, STEP, r)]
+    for _ in range(count):
+        gradient = RNG.standard_normal(N)
+        step = -np.dot(full[-1], gradient)
+        y, r = SPREAD @ step, 1 / (step @ SPREAD @ step)
+        lazy.append(update(lazy[-1], slope_of(y.copy()), -np.dot(lazy[-1], slope_of(gradient)), r))
+        full.append(update(full[-1], y, step, r))
+    return lazy, full
+
+
+def test_a_matrix_of_bfgs_is_updated_where_it_lies(few: list[int]) -> None:
+    lazy, full = inverses(5)
+    assert {type(a) for a in lazy} == {Inverse}
+    assert len({id(a.lower) for a in lazy}) == 1
+    assert len(few) == 6
+    step = np.dot(lazy[-1], slope_of(DIFFERENCE.copy()))
+    assert type(step) is Slope
+    np.testing.assert_allclose(step, full[-1] @ DIFFERENCE, rtol=1e-10)
+    for a, b in zip(lazy[::-1], full[::-1], strict=True):  # those before are still to be had
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(np.dot(a, STEP), b @ STEP, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(a, np.transpose(a))
+
+
+def test_what_is_no_update_of_bfgs_is_computed_in_full() -> None:
+    y, step = DIFFERENCE, STEP
+    eye = np.eye(N, dtype=int)
+
+    def others(h: Any, y: Any, step: Any) -> list[Any]:
+        a, b = eye - step[:, None] * y[None, :] * 0.7, eye - y[:, None] * step[None, :] * 0.7
+        c = eye - y[:, None] * step[None, :] * 0.6
+        both, half = np.dot(a, np.dot(h, b)), np.dot(h, b)
+        return [
+            both + 0.6 * step[:, None] * step[None, :],
+            both + 0.7 * step[:, None] * y[None, :],
+            both + y[:, None] * step[None, :] * 0.7,
+            half + 0.7 * step[:, None] * step[None, :],
+            np.dot(a, np.dot(h, c)) + 0.7 * step[:, None] * step[None, :],
+            np.dot(b, np.dot(h, b)) + 0.7 * step[:, None] * step[None, :],
+            np.dot(h, step[:-1][:0].sum() + step),
+            np.dot(h, h),
+            np.dot(a, h),
+        ]
+
+    lazy, full = inverses(2)
+    found, right = others(lazy[-1], slope(), step.view(Slope)), others(full[-1], y, step)
+    for a, b in zip(found, right, strict=True):
+        assert type(a) is not Inverse
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-11)
+    assert lazy[-1]._next is None
+    lazy[-1][0, 1] = 5.0  # from here on it is an array
+    full[-1][0, 1] = 5.0
+    found, right = update(lazy[-1], slope(), step.view(Slope)), update(full[-1], y, step)
+    np.testing.assert_allclose(np.asarray(found), right, rtol=1e-9, atol=1e-11)
+
+
+def test_a_first_matrix_that_is_not_symmetric_stays_plain() -> None:
+    found = update(update(SPREAD + np.triu(MATRIX), slope(), STEP), slope(), STEP)
+    assert type(found) is np.ndarray
+    np.testing.assert_allclose(
+        found, update(update(SPREAD + np.triu(MATRIX), DIFFERENCE, STEP), DIFFERENCE, STEP), rtol=1e-9, atol=1e-11
+    )
 
 
 def test_the_identity_is_looked_at_once_and_cannot_change(monkeypatch: pytest.MonkeyPatch) -> None:

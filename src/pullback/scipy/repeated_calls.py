@@ -210,8 +210,8 @@ class Repeated:
 class Derivative:
     """A derivative of such a function, which a solution computes once: a program, after `SOLUTIONS` of them.
 
-    It is meant for solutions in which the function itself ran as a program. of: from the function of Tensors to its
-    derivative, whose results are a tuple of Tensors.
+    It is meant for solutions in which the function itself ran as a program. For a function that the user has compiled
+    it is of the same kind. of: from the function of Tensors to its derivative, whose results are a tuple of Tensors.
     """
 
     def __init__(self, calls: Repeated, name: Any, of: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
@@ -228,20 +228,20 @@ class Derivative:
             if record.compiled is not None and record.compiled.entry_of(*given, traces=False) is not None:
                 return [array_of(t) for t in record.compiled(*given)]
             # as it is written: a compiled function would make programs of its own derivatives, for a few calls
-            fn = fn.traced_function if isinstance(fn, Compiled) else fn
+            fn, backend = fn.options()[:2] if isinstance(fn, Compiled) else (fn, "numpy")
             found = [array_of(t) for t in self._of(self._calls.whole(fn))(*given)]
             record.calls += 1
             if record.calls >= SOLUTIONS:
-                self._trace(fn, given, found)
+                self._trace(fn, given, found, backend)
         return found
 
-    def _trace(self, fn: Any, given: Sequence[Tensor], found: Sequence[Array]) -> None:
+    def _trace(self, fn: Any, given: Sequence[Tensor], found: Sequence[Array], backend: str | None) -> None:
         """Make the program, if it gives what was found, but for rounding."""
         record = self._record
         record.calls, record.traces = 0, record.traces + 1
         try:
             if record.compiled is None:
-                record.compiled = Compiled(self._of(self._calls.whole(_copy(fn))), "numpy", False, ())
+                record.compiled = Compiled(self._of(self._calls.whole(_copy(fn))), backend, False, ())
             pairs = zip(record.compiled(*given), found, strict=True)
             record.refused = record.traces > _TRACES or not all(_near(array_of(a), b) for a, b in pairs)
         except Exception:  # of any kind: the function runs as it is written, and raises there if it must

@@ -246,7 +246,7 @@ class _Substitution(TorchFunctionMode):
 
 def _same(tensors: Sequence[Tensor], values: Sequence[Tensor]) -> bool:
     """Whether these are the numbers that a function reads anyway, and nothing is recorded."""
-    if thread.modes.grad_enabled:
+    if thread.modes.grad_enabled and tensors:
         return False
     by = READ.by
     return all(by.get(id(t), t)._data is v._data for t, v in zip(tensors, values, strict=True))

@@ -20,7 +20,7 @@ from ..mirror import mirrors
 from ..progress_bar import counting, shown
 from ..user_functions import bare, plain_options, plain_setting
 from .outcomes import Runs, outcome, solved
-from .outer_products import slope_of
+from .outer_products import plain, slope_of
 from .stationary import Program, rows_of
 
 _BY_VALUES = ("nelder-mead", "powell", "cobyla", "cobyqa")
@@ -50,15 +50,15 @@ class ValueAndSlope:
     def _both(self, a: Array) -> tuple[float, Array]:
         at = a.tobytes()
         if at != self._at:
-            self._found, self._at = self._computed(a), at
+            if self._begins:
+                self._begins, self._fast = False, self._calls.at_once(a)
+                self._program.is_program = self._fast is not None
+            found = None if self._fast is None else self._fast.value_and_gradient(a)
+            self._found = self._computed(a) if found is None else (found[0].item(), found[1])
+            self._at = at
         return self._found
 
     def _computed(self, a: Array) -> tuple[float, Array]:
-        if self._begins:
-            self._begins, self._fast = False, self._calls.at_once(a)
-            self._program.is_program = self._fast is not None
-        if self._fast is not None and (found := self._fast.value_and_gradient(a)) is not None:
-            return found[0].item(), found[1]
         with enable_grad():
             x = wrap(np.array(a)).requires_grad_()
             f = self._program(x, *self._parameters)
@@ -224,6 +224,8 @@ def minimize(
                 options=options,
                 **given,
             )
+        if "hess_inv" in found:
+            found["hess_inv"] = plain(found["hess_inv"])
         return program.completed(np.array(found.x), parameters), found
 
     runs = Runs(program.given, where, on_failure, run)

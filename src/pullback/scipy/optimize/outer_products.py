@@ -2,13 +2,13 @@
 
 The update of BFGS is ``A H A^T + r s s^T`` with ``A = I - r s y^T``, where `s` is the step, `y` the difference of two
 gradients and ``r = 1 / y^T s`` (Nocedal and Wright, Numerical Optimization, 2006, equation 6.17). SciPy writes it as
-two products of full matrices, of n^3 multiplications each. ``A H A^T`` is `H` and two outer products, of n^2: with
-``p = H y`` and ``q = H^T y`` it is ``H - r p s^T - s (r q - r^2 (y^T p) s)^T``.
+two products of full matrices, of n^3 multiplications each. With ``p = H y`` it is ``H + s w^T + w s^T``, of n^2, where
+``w = (r + r^2 y^T p) s / 2 - r p``, because `H` is symmetric.
 
 SciPy's own code does this if it is given a `Slope` as the gradient: a difference of two is one again, its product with
-a column or a row is an `Outer`, the identity less that a `Remainder`, and a product with these a `Product`. They are
-known by their vectors up to the sum at the end, which is a plain array. NumPy's protocols hand ``np.dot`` of a matrix
-and such an object to us. Whatever else NumPy's functions are asked to do, they do with plain arrays of the same values.
+a column or a row is an `Outer`, the identity less that a `Remainder`, a product with these a `Product`, and the sum at
+the end an `Inverse`, whose product with a gradient is a step and a `Slope`, too. NumPy's protocols hand ``np.dot`` of
+such objects to us. Whatever else NumPy's functions are asked to do, they do with plain arrays of the same values.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from scipy.linalg.blas import dgemm
+from scipy.linalg.blas import dgemm, dsymv, dsyr2
 
 from ..array_nodes import Array
 
 FEW = 64
 """Below this number of unknowns SciPy's products take less time than what spares them."""
 
+_ROUNDING = 1e-14
 _DOUBLE = np.dtype(np.float64)
 _dot, _subtract = np.dot, np.subtract
 
@@ -38,7 +39,7 @@ def slope_of(gradient: Array) -> Array:
 
 
 class Slope(np.ndarray[Any, Any]):
-    """A gradient, or a difference of two: an array, but for the product of its column or row with a row or column."""
+    """A gradient, a difference of two, or a step: an array, but for the product of its column and a row."""
 
     __array_priority__ = -1.0  # what NumPy makes of it and a plain array is plain
 
@@ -57,13 +58,27 @@ _times, _right_times = np.ndarray.__mul__, np.ndarray.__rmul__
 
 def _outer(slope: Slope, other: Any) -> Outer | None:
     """The product of a column and a row of one size; None if these are something else."""
+    if type(other) not in _VECTORS or other.dtype is not _DOUBLE or slope.dtype is not _DOUBLE:
+        return None
     rows, columns = slope.shape
-    if type(other) is not np.ndarray or other.shape != (columns, rows) or (rows != 1 and columns != 1):
+    if other.shape != (columns, rows) or (rows != 1 and columns != 1):
         return None
-    if other.dtype is not _DOUBLE or slope.dtype is not _DOUBLE:
-        return None
-    mine, others = slope.view(np.ndarray).flatten(), other.flatten()  # they may be written to before it is used
+    mine, others = _kept(slope), _kept(other)
     return Outer(mine, others, 1.0) if columns == 1 else Outer(others, mine, 1.0)
+
+
+_array = np.ndarray
+_VECTORS = (Slope, _array)
+
+
+def _kept(vector: Array) -> Array:
+    """The values of a vector, which may be written to before they are used: an array around its bytes."""
+    return _array(vector.size, _DOUBLE, vector.tobytes())
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether two vectors that were `_kept` have the same bits."""
+    return a.base == b.base
 
 
 class Delayed(NDArrayOperatorsMixin):
@@ -107,6 +122,8 @@ class Delayed(NDArrayOperatorsMixin):
         return _anyhow(getattr(ufunc, method), inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if function is _dot and len(args) == 2 and not kwargs and (found := _product(*args)) is not None:
+            return found
         return _anyhow(function, args, kwargs)
 
 
@@ -131,7 +148,7 @@ class Outer(Delayed):
 
     def __mul__(self, other: Any) -> Any:
         if self._array is None and isinstance(other, float):
-            return Outer(self.u, self.v, self.r * other)
+            return Outer(self.u, self.v, self.r * float(other))
         return super().__mul__(other)
 
 
@@ -146,16 +163,6 @@ class Remainder(Delayed):
     def _elements(self) -> Array:
         return np.eye(self.outer.u.size) - self.outer._elements()
 
-    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function is _dot and self._array is None and len(args) == 2 and not kwargs:
-            (a, b), n = args, self.outer.u.size
-            if a is not self:
-                if _is_matrix(a, n):
-                    return Product(a, self.outer, None)
-            elif type(b) is Product and b._array is None and b.left is None and len(b.matrix) == n:
-                return Product(b.matrix, b.right, self.outer)
-        return _anyhow(function, args, kwargs)
-
 
 class Product(Delayed):
     """A matrix times a remainder, and another remainder times that: the outer products of both.
@@ -165,20 +172,47 @@ class Product(Delayed):
 
     __slots__ = ("left", "matrix", "right")
 
-    def __init__(self, matrix: Array, right: Outer, left: Outer | None) -> None:
+    def __init__(self, matrix: Any, right: Outer, left: Outer | None) -> None:
         self._array, self.matrix, self.right, self.left = None, matrix, right, left
 
     def _elements(self) -> Array:
         return self._with(np.zeros(self.matrix.shape))
 
     def __add__(self, other: Any) -> Any:
-        if self._array is not None or type(other) is not np.ndarray or other.dtype is not _DOUBLE:
-            return super().__add__(other)
-        return self._with(other) if other.shape == self.matrix.shape else super().__add__(other)
+        if self._array is None:
+            if type(other) is Outer:
+                if self._is_update(other):
+                    return self.matrix.updated(other.v, self.right.u, self.right.r)
+            elif type(other) is np.ndarray and other.dtype is _DOUBLE and other.shape == self.matrix.shape:
+                found = self._with(other)
+                return Inverse(np.asfortranarray(found)) if self._begins(other) else found
+        return super().__add__(other)
+
+    def _is_update(self, other: Outer) -> bool:
+        """Whether the sum with this is the next matrix of BFGS."""
+        matrix, s = self.matrix, self.right.v
+        return (
+            type(matrix) is Inverse
+            and _is_known(matrix)
+            and self._keeps_symmetry()
+            and other._array is None
+            and other.r == 1.0
+            and _same(s, other.v)
+            and (s * self.right.r).tobytes() == other.u.base
+        )
+
+    def _begins(self, other: Array) -> bool:
+        """Whether the sum with this is a symmetric matrix, as BFGS has them after its first step."""
+        return self._keeps_symmetry() and _is_symmetric(other) and _is_symmetric(self.matrix)
+
+    def _keeps_symmetry(self) -> bool:
+        """Whether each remainder is the other one's transpose."""
+        right, left = self.right, self.left
+        return left is not None and left.r == right.r and _same(left.u, right.v) and _same(left.v, right.u)
 
     def _with(self, other: Array) -> Array:
         """The sum with an array, a new one."""
-        matrix, right, left = self.matrix, self.right, self.left
+        matrix, right, left = plain(self.matrix), self.right, self.left
         found: Array = matrix + other
         p = matrix.dot(right.u)
         if left is None:
@@ -191,7 +225,63 @@ class Product(Delayed):
         return found
 
 
-def _plain(value: Any) -> Any:
+class Inverse(Delayed):
+    """A symmetric matrix, BFGS's estimate of the inverse Hessian, of which the lower triangle is kept.
+
+    The next one takes over its memory. If this one is asked for after that, the update is taken off again.
+    """
+
+    __slots__ = ("_next", "lower")
+
+    def __init__(self, lower: Array) -> None:
+        self._array, self.lower = None, lower
+        self._next: tuple[Inverse, Array, Array] | None = None
+
+    def updated(self, s: Array, y: Array, r: float) -> Inverse:
+        """The next one, for a step and a difference of gradients."""
+        w = dsymv(-r, self.lower, y, lower=1)
+        w += (r - r * float(w.dot(y))) / 2 * s
+        found = Inverse(self.lower)
+        self._next = found, s, w
+        dsyr2(1.0, s, w, lower=1, a=found.lower, overwrite_a=1)
+        return found
+
+    def _elements(self) -> Array:
+        found = np.tril(self.lower)
+        found += np.tril(found, -1).T
+        at = self
+        while at._next is not None:
+            at, s, w = at._next
+            both = np.multiply.outer(s, w)
+            found -= both + both.T
+        return found
+
+
+def _is_known(matrix: Inverse) -> bool:
+    """Whether its triangle is its own, and its elements are not asked for."""
+    return matrix._next is None and matrix._array is None
+
+
+def _product(a: Any, b: Any) -> Any:
+    """What is known of a product; None if it is to be computed."""
+    if type(b) is Slope:
+        if type(a) is Inverse and _is_known(a) and b.shape == (len(a.lower),) and b.dtype is _DOUBLE:
+            return dsymv(1.0, a.lower, b, lower=1).view(Slope)
+    elif type(b) is Remainder:
+        n = b.outer.u.size
+        if b._array is None and (len(a.lower) == n and _is_known(a) if type(a) is Inverse else _is_matrix(a, n)):
+            return Product(a, b.outer, None)
+    elif type(b) is Product and type(a) is Remainder and a._array is None and b._array is None and b.left is None:
+        return Product(b.matrix, b.right, a.outer) if b.right.u.size == a.outer.u.size else None
+    return None
+
+
+def _is_symmetric(a: Array) -> bool:
+    """Whether a matrix is that, but for rounding."""
+    return np.allclose(a, a.T, rtol=_ROUNDING, atol=0.0)
+
+
+def plain(value: Any) -> Any:
     """A value without this file's classes."""
     if type(value) is Slope:
         return value.view(np.ndarray)
@@ -202,8 +292,8 @@ def _anyhow(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """A function of NumPy on plain arrays."""
     if "out" in kwargs:
         out = kwargs["out"]
-        kwargs = {**kwargs, "out": tuple(map(_plain, out)) if isinstance(out, tuple) else _plain(out)}
-    args = [[*map(_plain, a)] if isinstance(a, (list, tuple)) else _plain(a) for a in args]
+        kwargs = {**kwargs, "out": tuple(map(plain, out)) if isinstance(out, tuple) else plain(out)}
+    args = [[*map(plain, a)] if isinstance(a, (list, tuple)) else plain(a) for a in args]
     return function(*args, **kwargs)
 
 
@@ -227,4 +317,4 @@ def _is_identity(a: Any, n: int) -> bool:
     return True
 
 
-__all__ = ["FEW", "Slope", "slope_of"]
+__all__ = ["FEW", "Slope", "plain", "slope_of"]
