@@ -217,12 +217,12 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     return total + p * (p - 1) / 4 * math.log(math.pi)
 
 
-def no_derivative(name: str, argument: str) -> Any:
-    """Refuse to differentiate an operation by one of its arguments."""
+def no_derivative(name: str, argument: str, instead: str = "") -> Any:
+    """Refuse to differentiate an operation by one of its arguments. instead: functions that have this derivative."""
     raise NotImplementedError(
         errors.message(
             f"the derivative for {name}() by {argument} is not implemented",
-            do=f"call .detach() on {argument}",
+            do=f"write {instead}, or call .detach() on {argument}" if instead else f"call .detach() on {argument}",
         )
     )
 
@@ -245,6 +245,12 @@ _FIRST = [
 ]
 
 
+_WITH_PARAMETERS = {
+    "gammainc": "pullback.scipy.special.gammainc (or chdtr, gdtr, pdtrc there), which has it",
+    "gammaincc": "pullback.scipy.special.gammaincc (or chdtrc, gdtrc, pdtr there), which has it",
+}
+
+
 def _incomplete(name: str, function: str, words: str, rule: Any) -> Operation:
     """Enter a regularised incomplete gamma function: SciPy's `function`, with a rule for the second argument."""
     entered: Operation = elementwise(
@@ -253,7 +259,7 @@ def _incomplete(name: str, function: str, words: str, rule: Any) -> Operation:
         f"{words}; no derivative by `input`.",
         also=f"special.{function}",
         numpy={f"scipy.special.{function}": lambda a, x: entered(a, x)},
-        input=lambda g: no_derivative(name, "input"),
+        input=lambda g: no_derivative(name, "input", _WITH_PARAMETERS[function]),
         other=rule,
         samples=lambda: [*pairs("positive"), *_POSITIVE],
         kinks=[S(V(2, "int64"), V([0.0, 1.0, 30.0, 800.0]))],

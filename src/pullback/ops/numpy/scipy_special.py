@@ -76,7 +76,10 @@ _FORWARDS: list[Callable[[str, str], Callable[..., Any]]] = [
 
 def _constant(name: str, argument: str) -> Callable[..., Any]:
     """The rule of an argument without a derivative."""
-    return lambda g: no_derivative(name, argument)
+    short = name.rpartition(".")[2]
+    others = " (or chdtri there)" if short == "gammainccinv" else ""
+    instead = f"pullback.{name}{others}, which has it" if short in WITH_PARAMETERS else ""
+    return lambda g: no_derivative(name, argument, instead)
 
 
 def _enter(name: str, arguments: str = "x", kinds: str = FLOATS, entry: str = "", **rules: Callable[..., Any]) -> None:
@@ -93,6 +96,9 @@ def _enter(name: str, arguments: str = "x", kinds: str = FLOATS, entry: str = ""
     entered = pointwise(name=f"_scipy_{entry or name}", said=full, method=False, rules=given)(forward)
     _ENTERED[entry or name] = NUMPY[full] = lambda *args: entered(*_floating(*args))
 
+
+WITH_PARAMETERS = frozenset("betainc betaincc betaincinv betainccinv gammaincinv gammainccinv stdtr stdtrit".split())
+"""Ufuncs with a rule that `pullback.scipy.special` has by their parameters as well."""
 
 _ENTERED: dict[str, Callable[..., Any]] = {}
 _ROOT_PI, _DEGREE = math.sqrt(math.pi), math.pi / 180
@@ -370,6 +376,13 @@ NUMPY.update({f"scipy.special.{name}": function for name, function in _COMPOSED.
 
 # Refused --------------------------------------------------------------------------------------------------------------
 
+IN_SCIPY = frozenset(
+    """
+    bdtr bdtrc bdtri bei beip ber berp ellipeinc ellipkinc eval_sh_jacobi expn fdtr fdtrc fdtri gdtria gdtrix kei keip
+    ker kerp modstruve nbdtr nbdtrc nbdtri nrdtrimn nrdtrisd struve wright_bessel""".split()
+)
+"""Ufuncs without a rule that have one in `pullback.scipy.special`."""
+
 _REFUSED = {
     "its results are several": """
         airy airye ellipj fresnel it2i0k0 it2j0y0 itairy iti0k0 itj0y0 kelvin mathieu_cem mathieu_modcem1
@@ -390,7 +403,9 @@ _REFUSED = {
 
 INSTEAD.update(
     {
-        f"scipy.special.{name}": f"write it with functions that have one ({reason})"
+        f"scipy.special.{name}": f"write pullback.scipy.special.{name}, which has one"
+        if name in IN_SCIPY
+        else f"write it with functions that have one ({reason})"
         for reason, names in _REFUSED.items()
         for name in names.split()
     }
