@@ -118,18 +118,22 @@ def put(t: Tensor, result: Tensor) -> None:
     within(thread.modes, {"assigning": True}, level.assign, t, inner(result, level) or level.constant(result))
 
 
-def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None) -> None:
+def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None, part: Any = None) -> None:
     """Make `t`, after a write to its memory, the output of the node that made `result`.
 
-    wrote: whether a view was written to; by default, whether it shares memory with `t`.
+    wrote: whether a view was written to; by default, whether it shares memory with `t`. part: a part of the memory of
+    the base, taken by numbers and slices, that holds all that was written; None if that is not known.
     """
-    t._bump()
+    base, way = way_to(t)
+    if wrote is None and way and all(op is Through.part for op, _ in way):
+        part = t._data
+    views = _concerned(base, part)
+    t._bump(views)
     if result._edge is None:
         look_at_parts(t, wrote)
         return
     if result._data is not t._data:
         _save_itself(t, result)
-    base, way = way_to(t)
     if way:
         mask = 3 if base._requires_grad else 2
         result = record(Through.op, mask, (base, result, way), base._data)
@@ -142,13 +146,33 @@ def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None) -> None:
     base._requires_grad = True
     if thread.modes.written is not None:
         thread.modes.written.append(weakref.ref(base))
-    for view in base._share_version().living():
-        assert view._view is not None
-        if view._view.base is base:
-            if view._view.made:
+    memory = base._share_version()
+    for view in views:
+        how = view._view
+        assert how is not None
+        if how.base is not base or how.made:
+            how.reached = memory.n
+            if how.base is base:
                 lose(view)
-            elif _look_at_part(view, t, wrote) or not view._requires_grad:
-                _make_again(view, view._view)
+        elif _look_at_part(view, t, wrote) or not view._requires_grad:
+            _make_again(view, how)
+    memory.looked_at()
+
+
+def _concerned(base: Tensor, part: Any) -> list[Tensor]:
+    """The living views that a write to a part of a tensor that is no view may concern; all if the part is None."""
+    memory = base._share_version()
+    if part is None or type(base._data) is not np.ndarray or not base._requires_grad or thread.modes.assigning:
+        return memory.living()
+    return memory.reached(base, part, lambda view: _settled(view, base))
+
+
+def _settled(view: Tensor, base: Tensor) -> Any:
+    """The array of a view that a write to other parts of its base leaves as it is in all respects; else None."""
+    how, payload = view._view, payload_of(view)
+    if how is None or how.made or not view._requires_grad or type(payload) is not np.ndarray or how.base is not base:
+        return None
+    return payload if all(op is Through.part for op, _ in way_to(view)[1]) else None
 
 
 def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
@@ -157,6 +181,7 @@ def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:
     if memory is not None and memory.views and thread.modes.grad_enabled:
         for view in memory.living():
             _look_at_part(view, t, wrote)
+        memory.looked_at()
 
 
 def _look_at_part(view: Tensor, t: Tensor, wrote: Wrote | None) -> bool:
@@ -164,8 +189,17 @@ def _look_at_part(view: Tensor, t: Tensor, wrote: Wrote | None) -> bool:
 
     If one element was changed, that says so when it is used: from an array the same line takes a number.
     """
-    how, payload, level = view._view, payload_of(view), None
-    if how is None or how.op is not Through.part:
+    how = view._view
+    assert how is not None
+    if not _may_have_changed(view, how, t, wrote):
+        return False
+    how.reached = view._version
+    return True
+
+
+def _may_have_changed(view: Tensor, how: View, t: Tensor, wrote: Wrote | None) -> bool:
+    payload, level = payload_of(view), None
+    if how.op is not Through.part:
         return True
     if isinstance(payload, LevelPayload):
         level = payload.level
@@ -174,13 +208,9 @@ def _look_at_part(view: Tensor, t: Tensor, wrote: Wrote | None) -> bool:
     if thread.modes.assigning or level is not (t._data.level if isinstance(t._data, LevelPayload) else None):
         return True
     written = None if view is t else may_share(payload, t._data) if wrote is None else wrote(view, t)
-    if written:
-        if not payload.ndim and all(type(p) is int for p in how.args[0]):
-            overwritten(view)
-    elif written is not None and how.intact == view._version - 1:
-        how.intact += 1
-        return False
-    return True
+    if written and not payload.ndim and all(type(p) is int for p in how.args[0]):
+        overwritten(view)
+    return written is not False
 
 
 def may_share(a: Any, b: Any) -> bool:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .parts import FEW, Parts
+
 if TYPE_CHECKING:
     from .tensor import Tensor
 
@@ -77,14 +79,23 @@ class Size(tuple[int, ...]):
         return f"pullback.Size({list(self)})"
 
 
-class Version:
-    """The number of in-place writes to some memory, and its views; shared by all tensors on that memory."""
+ANY_WRITE = 1 << 62
+"""A number of writes beyond all others."""
 
-    __slots__ = ("__weakref__", "n", "views")
+
+class Version:
+    """The number of in-place writes to some memory, and its views; shared by all tensors on that memory.
+
+    unknown: the number of the last write of which it is not known which views it reached. looked: what that was before
+    the last write, and is again when all views have been looked at.
+    """
+
+    __slots__ = ("__weakref__", "looked", "n", "parts", "unknown", "views")
 
     def __init__(self) -> None:
-        self.n = 0
+        self.n = self.unknown = self.looked = 0
         self.views: list[weakref.ref[Tensor]] = []
+        self.parts: Parts | None = None
 
     def add_view(self, view: Tensor) -> None:
         """Record a view for as long as it lives."""
@@ -97,11 +108,33 @@ class Version:
         """The live views; a view of a view comes after it."""
         return [view for ref in self.views if (view := ref()) is not None and view._view is not None]
 
+    def reached(self, base: Tensor, written: Any, part_of: Callable[[Tensor], Any]) -> list[Tensor]:
+        """The live views that a write may concern. written: the part of the array of `base` that is written to.
+
+        part_of: see `Parts.reached`.
+        """
+        if len(self.views) <= FEW:
+            return self.living()
+        parts = self.parts
+        if parts is None or parts.views is not self.views or parts.base is not base._data:
+            parts = self.parts = Parts(self.views, base._data)
+        box = parts.box(written)
+        return self.living() if box is None else parts.reached(box, part_of)
+
+    def wrote(self) -> None:
+        """Count a write, of which it is not known yet which views it reached."""
+        self.looked = self.unknown
+        self.unknown = self.n + 1  # before the count: in between, too many views seem to be written to
+        self.n += 1
+
+    def looked_at(self) -> None:
+        """Note that all views which the last write has reached know of it."""
+        self.unknown = self.looked
+
     def put_back(self, n: int) -> None:
-        """Set the number of writes to a smaller one: what it says of the views since is no longer known."""
+        """Set the number of writes to a smaller one: what is known of the views since is so no longer."""
+        self.unknown = self.looked = ANY_WRITE
         self.n = n
-        for view in self.living():
-            view._view.intact = -1  # type: ignore[union-attr]
 
 
 class InferenceVersion(Version):
@@ -115,7 +148,7 @@ class InferenceVersion(Version):
     views: Any = ()
 
     def __init__(self) -> None:
-        pass
+        self.unknown = self.looked = 0
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -138,19 +171,19 @@ class View:
     made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of the way it was made or
     the tensor it views; else "".
 
-    intact: the number of the last write to the memory up to which all are known to have left this part of it as it was.
+    reached: the number of the last write to the memory that may have reached this part of it, as far as it was looked at.
     """
 
-    __slots__ = ("args", "intact", "made", "op", "parent")
+    __slots__ = ("args", "made", "op", "parent", "reached")
 
     made: str
-    intact: int
+    reached: int
 
     def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), made: str = "") -> None:
         above = parent._view
         self.parent, self.op, self.args = parent, op, args
         memory = parent._version_of
-        self.intact = 0 if memory is None or memory is INFERENCE else memory.n
+        self.reached = 0 if memory is None or memory is INFERENCE else memory.n
         self.made = made or ("" if above is None else above.made)
 
     @property
@@ -234,6 +267,8 @@ class Writes:
             now = next_order()
             replaced[name] = weakref.ref(t, lambda gone: replaced.pop(name, None)), now
             self.moved, self.n = now, next_write()
+            if t._view is not None and t._version_of is not None:
+                t._version_of.parts = None
         t._set_payload(data)
 
     def replaced_since(self, t: Tensor, order: int) -> bool:
@@ -443,7 +478,7 @@ def is_written_since(t: Tensor, n: int) -> bool:
     memory = t._version_of
     if memory is None or memory.n == n:
         return False
-    return t._view is None or t._view.intact != memory.n
+    return t._view is None or max(t._view.reached, memory.unknown) > n
 
 
 def same_elements(a: Any, b: Any) -> bool:

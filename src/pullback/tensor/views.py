@@ -135,16 +135,16 @@ def unmark(view: Any) -> None:
         view.__class__ = view._whole  # type: ignore[assignment]
 
 
-def _bump(self: Tensor) -> None:
-    """Count one write to this tensor's memory."""
+def _bump(self: Tensor, views: list[Tensor] | None = None) -> None:
+    """Count one write to this tensor's memory. views: those that it concerns, if that is known."""
     memory = self._version_of
     if memory is INFERENCE:
         return
     if memory is None:
         memory = self._share_version()
-    memory.n += 1
+    memory.wrote()
     WRITES.n = next_write()
-    for view in memory.living() if memory.views else ():
+    for view in (memory.living() if memory.views else ()) if views is None else views:
         assert view._view is not None
         tracked = view._view.base._requires_grad
         if view._view.made and (tracked or view._place is not None):

@@ -327,11 +327,12 @@ def write(t: Tensor, index: Any, value: Any, one_value: bool = False) -> None:
         take_history(t, record(copy_over.op, mask, (t, value), t._data))
     elif second is not None and not way:
         wrote = _wrote_to(t, target, first, second)
-        take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data), wrote)
+        take_history(t, record(_index_put.op, mask, (t, value, first, second), t._data), wrote, target)
     else:
         wrote = _wrote_to(t, target, first, second)
+        part = target if all(op is getitem.op for op, _ in way) else None
         way += steps if second is None else (*steps, (pick_at.op, (second,)))
-        take_history(base, record(put_into_base.op, mask, (base, value, way), base._data), wrote)
+        take_history(base, record(put_into_base.op, mask, (base, value, way), base._data), wrote, part)
 
 
 def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Wrote:
