@@ -59,6 +59,8 @@ _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
 _BATCHED = "tests/func/test_batched_passes.py"
 _ANOMALY = "tests/diagnose/test_anomaly.py"
 _INTACT = "tests/autograd/test_parts_left_intact.py"
+_BOXES = "tests/kernels/test_boxes.py"
+_TO_PARTS = "tests/table/test_writes_to_parts.py"
 _SHARED_NUMBERS = "tests/tensor/test_shared_numbers.py"
 _TRAINING = "tests/compile/test_training_steps.py"
 _MADE = "tests/ops/test_made_of_tensors.py"
@@ -129,7 +131,8 @@ MUTATIONS = [
              "                if t._version_of.n != expected and is_written_since(t, expected):\n"
              "                    raise written_since", "                if t._version_of.n < expected:\n"
              "                    raise written_since", _P + "graph/ or function/function"),
-    Mutation("versions: a write is not counted", "    memory.n += 1", "    memory.n += 0", _P + "graph/ or tensor/"),
+    Mutation("versions: a write is not counted", "        self.n += 1", "        self.n += 0",
+             _P + "graph/ or tensor/"),
     Mutation("backward: shapes of gradients not checked", "    if g._data.shape != data.shape:\n        raise Runtime",
              "    if g._data.ndim > 9:\n        raise Runtime", _P + "engine/"),
     Mutation("backward: a vector taken for a scalar", "if data.size != 1:\n            raise RuntimeError(\n"
@@ -970,20 +973,39 @@ MUTATIONS = [
              "        if view is t:\n            return None\n        near =",
              "        near =", _OVERWRITTEN),
     Mutation("overwritten elements: a row is one of them",
-             "        if not payload.ndim and all(",
-             "        if all(", _OVERWRITTEN),
+             "    if written and not payload.ndim and all(",
+             "    if written and all(", _OVERWRITTEN),
     Mutation("overwritten elements: it is said again and again",
              "        unmark(self)\n        warnings.warn(",
              "        warnings.warn(", _OVERWRITTEN),
     Mutation("parts left intact: a write that is not looked at leaves them so",
-             "    elif written is not None and how.intact == view._version - 1:\n        how.intact += 1",
-             "    elif written is not None:\n        how.intact = view._version", _INTACT),
+             "        self.unknown = self.n + 1",
+             "        self.unknown = self.n * 0", _INTACT),
     Mutation("parts left intact: the one that writes is one of them",
-             "    elif written is not None and how.intact",
-             "    elif how.intact", _INTACT),
+             "    return written is not False",
+             "    return bool(written)", _INTACT),
     Mutation("parts left intact: numbers of writes that are set back still count",
-             "            view._view.intact = -1  # type: ignore[union-attr]\n",
-             "            pass\n", _INTACT),
+             "        self.unknown = self.looked = math.inf\n        self.n = n",
+             "        self.n = n", _TO_PARTS),
+    Mutation("parts left intact: a write that reaches one is not noted",
+             "    how.reached = view._version\n    return True",
+             "    return True", _INTACT),
+    Mutation("parts left intact: those of another base are not looked at",
+             "            how.reached = memory.n\n            if how.base is base",
+             "            if how.base is base", _INTACT + " tests/table/test_writes_to_parts.py"),
+    Mutation("boxes: the last number is not one of them",
+             "near &= (low[:count] <= j)", "near &= (low[:count] < j)", _BOXES),
+    Mutation("boxes: each step is one of the axis inside",
+             "            if s < reach + whole.itemsize:", "            if False:", _BOXES),
+    Mutation("boxes: what lies elsewhere is taken for a part",
+             "        if first < 0 or last > self._reach:", "        if False:", _BOXES),
+    Mutation("writes to parts: a part of something else than numbers and slices keeps its place",
+             "    return start is base and all(op is Through.part for op, _ in way)",
+             "    return start is base", _TO_PARTS),
+    Mutation("writes to parts: other memory of a part is not noticed",
+             "                t._version_of.boxes = None", "                pass", _TO_PARTS),
+    Mutation("writes to parts: every view is looked at",
+             "            boxes.put(number, own)\n", "", _TO_PARTS),
     Mutation("parts left intact: positions are not followed",
              "return bool(_followed(places, steps).any()) or not",
              "return not", _INTACT),
@@ -994,8 +1016,8 @@ MUTATIONS = [
              "        if not WRITES.n:\n            WRITES.n = next_write()",
              "        if False:\n            WRITES.n = next_write()", _INTACT + " -k saved_by_its_value"),
     Mutation("parts left intact: they are made again for each write",
-             "        how.intact += 1\n        return False",
-             "        how.intact += 1\n        return True", _INTACT),
+             "    if not _may_have_changed(view, how, t, wrote):\n        return False",
+             "    if not _may_have_changed(view, how, t, wrote):\n        return True", _INTACT),
     Mutation("shared numbers: one name counts as two",
              "    return _Alone(found[0], found[1],",
              "    return _Alone(found[0] - 1, found[1],", _SHARED_NUMBERS),

@@ -70,9 +70,9 @@ FILES_PER_FOLDER = 15
 # A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
 # for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
-    "tensor": 2623,
+    "tensor": 2634,
     "autograd": 2600,
-    "table": 2793,
+    "table": 2835,
     "kernels": 900,
     "interpreters": 3116,
     "func": 2592,

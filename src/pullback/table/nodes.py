@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -22,7 +23,7 @@ from ..autograd.engine import fit
 from ..autograd.node import FREED, AccumulateGrad, Node
 from ..autograd.saved import Packed, PackedTuple, SavedTensor, check_memory, pack_all, second_backward, written_since
 from ..tensor import dtypes
-from ..tensor.memory import ANY_WRITE, WRITES, LevelPayload, View, is_written_since
+from ..tensor.memory import WRITES, LevelPayload, View, is_written_since
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor, is_tracked, wrap
 from ..tensor.views import before_write
@@ -401,7 +402,7 @@ class SavedOutput(View):
     def __init__(self, number: int) -> None:
         self.args = (number,)
         self.parent = self.op = None  # type: ignore[assignment]
-        self.made, self.reached = "", ANY_WRITE
+        self.made, self.reached = "", math.inf
 
 
 SAVED_OUTPUTS = tuple(SavedOutput(i) for i in range(8))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..autograd.node import carry_retained
+from ..kernels.boxes import Boxes, apart
 from ..tensor.memory import LevelPayload, View, refused_write, same_memory
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor
@@ -31,6 +32,7 @@ from .levels import highest, inner
 from .nodes import note_versions
 from .op import Op
 
+_FEW = 16  # up to this number of views it takes less time to look at each of them
 Wrote = Callable[[Tensor, Tensor], bool | None]
 """Says whether a view, the first argument, was written to by a write to the second; None if it is what was written."""
 
@@ -160,19 +162,40 @@ def take_history(t: Tensor, result: Tensor, wrote: Wrote | None = None, part: An
 
 
 def _concerned(base: Tensor, part: Any) -> list[Tensor]:
-    """The living views that a write to a part of a tensor that is no view may concern; all if the part is None."""
+    """The living views that a write to a part of a tensor that is no view may concern; all if the part is None.
+
+    Of many, those whose boxes do not meet the part's are left out, where the write leaves all of them as it was.
+    """
     memory = base._share_version()
-    if part is None or type(base._data) is not np.ndarray or not base._requires_grad or thread.modes.assigning:
+    views, whole = memory.views, base._data
+    if part is None or len(views) <= _FEW or type(whole) is not np.ndarray or thread.modes.assigning:
         return memory.living()
-    return memory.reached(base, part, lambda view: _settled(view, base))
+    if memory.boxes is None or memory.boxes[0] is not views or memory.boxes[1].whole is not whole:
+        memory.boxes = views, Boxes(whole)
+    boxes: Boxes = memory.boxes[1]
+    written = boxes.of(part)
+    if written is None or not base._requires_grad:
+        return memory.living()
+    found = []
+    for number in boxes.meet(written, len(views)):
+        view = views[number]()
+        if view is None or view._view is None:
+            continue
+        if not boxes.is_known(number) and _keeps_its_place(view, base) and (own := boxes.of(payload_of(view))):
+            boxes.put(number, own)
+            if apart(own, written):
+                continue
+        found.append(view)
+    return found
 
 
-def _settled(view: Tensor, base: Tensor) -> Any:
-    """The array of a view that a write to other parts of its base leaves as it is in all respects; else None."""
-    how, payload = view._view, payload_of(view)
-    if how is None or how.made or not view._requires_grad or type(payload) is not np.ndarray or how.base is not base:
-        return None
-    return payload if all(op is Through.part for op, _ in way_to(view)[1]) else None
+def _keeps_its_place(view: Tensor, base: Tensor) -> bool:
+    """Whether a view is a part of its base whose place in the graph a write to other parts does not change."""
+    how = view._view
+    if how is None or how.made or not view._requires_grad or type(payload_of(view)) is not np.ndarray:
+        return False
+    start, way = way_to(view)
+    return start is base and all(op is Through.part for op, _ in way)
 
 
 def look_at_parts(t: Tensor, wrote: Wrote | None = None) -> None:

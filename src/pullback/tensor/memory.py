@@ -6,14 +6,13 @@ The way a view was made decides which writes to it are allowed. `View` records i
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-from .parts import FEW, Parts
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -79,23 +78,21 @@ class Size(tuple[int, ...]):
         return f"pullback.Size({list(self)})"
 
 
-ANY_WRITE = 1 << 62
-"""A number of writes beyond all others."""
-
-
 class Version:
     """The number of in-place writes to some memory, and its views; shared by all tensors on that memory.
 
-    unknown: the number of the last write of which it is not known which views it reached. looked: what that was before
-    the last write, and is again when all views have been looked at.
+    unknown: the number of the last write whose views are not known, those that it reached. looked: what that was before
+    the last write, and is again when all views have been looked at. boxes: where the views lie (`table/writing.py`).
     """
 
-    __slots__ = ("__weakref__", "looked", "n", "parts", "unknown", "views")
+    __slots__ = ("__weakref__", "boxes", "looked", "n", "unknown", "views")
 
     def __init__(self) -> None:
-        self.n = self.unknown = self.looked = 0
+        self.n = 0
+        self.unknown: float = 0
+        self.looked: float = 0
         self.views: list[weakref.ref[Tensor]] = []
-        self.parts: Parts | None = None
+        self.boxes: Any = None
 
     def add_view(self, view: Tensor) -> None:
         """Record a view for as long as it lives."""
@@ -108,21 +105,8 @@ class Version:
         """The live views; a view of a view comes after it."""
         return [view for ref in self.views if (view := ref()) is not None and view._view is not None]
 
-    def reached(self, base: Tensor, written: Any, part_of: Callable[[Tensor], Any]) -> list[Tensor]:
-        """The live views that a write may concern. written: the part of the array of `base` that is written to.
-
-        part_of: see `Parts.reached`.
-        """
-        if len(self.views) <= FEW:
-            return self.living()
-        parts = self.parts
-        if parts is None or parts.views is not self.views or parts.base is not base._data:
-            parts = self.parts = Parts(self.views, base._data)
-        box = parts.box(written)
-        return self.living() if box is None else parts.reached(box, part_of)
-
     def wrote(self) -> None:
-        """Count a write, of which it is not known yet which views it reached."""
+        """Count a write. Which views it reached is not known yet."""
         self.looked = self.unknown
         self.unknown = self.n + 1  # before the count: in between, too many views seem to be written to
         self.n += 1
@@ -133,7 +117,7 @@ class Version:
 
     def put_back(self, n: int) -> None:
         """Set the number of writes to a smaller one: what is known of the views since is so no longer."""
-        self.unknown = self.looked = ANY_WRITE
+        self.unknown = self.looked = math.inf
         self.n = n
 
 
@@ -171,13 +155,13 @@ class View:
     made: a key of `MADE`, if a write to the view or to its base must not be recorded, because of the way it was made or
     the tensor it views; else "".
 
-    reached: the number of the last write to the memory that may have reached this part of it, as far as it was looked at.
+    reached: the number of the last write that may have reached this part, among those that were looked at.
     """
 
     __slots__ = ("args", "made", "op", "parent", "reached")
 
     made: str
-    reached: int
+    reached: float
 
     def __init__(self, parent: Tensor, op: Any = None, args: tuple[Any, ...] = (), made: str = "") -> None:
         above = parent._view
@@ -268,7 +252,7 @@ class Writes:
             replaced[name] = weakref.ref(t, lambda gone: replaced.pop(name, None)), now
             self.moved, self.n = now, next_write()
             if t._view is not None and t._version_of is not None:
-                t._version_of.parts = None
+                t._version_of.boxes = None
         t._set_payload(data)
 
     def replaced_since(self, t: Tensor, order: int) -> bool:

@@ -69,7 +69,7 @@ class Tensor(Methods):
     _version_of: Version | None
     _leaf: Edge | None
     _view: View | None
-    _bump: Callable[[], None]  # counts a write to this tensor's memory: `views.py`
+    _bump: Callable[..., None]  # counts a write to this tensor's memory: `views.py`
 
     __array_priority__ = 1000.0
 

@@ -226,7 +226,7 @@ class Product(Delayed):
 
 
 class Inverse(Delayed):
-    """A symmetric matrix, BFGS's estimate of the inverse Hessian, of which the lower triangle is kept.
+    """A symmetric matrix, BFGS's estimate of the inverse Hessian: its lower triangle is kept.
 
     The next one takes over its memory. If this one is asked for after that, the update is taken off again.
     """
