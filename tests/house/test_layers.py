@@ -380,8 +380,8 @@ ROOM_FAULTS = {
         "pullback/ops/shape: 16 files, of at most 15 in a folder",
     ),
     "a long room": (
-        {f"table/file{n}.py": "x = 0\n" * 400 for n in range(7)},
-        f"pullback/table: 2800 lines of code, of at most {LINES_PER_ROOM['table']} in this room",
+        {f"table/file{n}.py": "x = 0\n" * 400 for n in range(8)},
+        f"pullback/table: 3200 lines of code, of at most {LINES_PER_ROOM['table']} in this room",
     ),
     "one name for two things": (
         {"ops/shape/axes.py": "", "tensor/axes.py": ""},
