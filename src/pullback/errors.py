@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from sys import getrefcount
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -266,6 +266,7 @@ _KEPT = (
     OutOfMemoryError,
 )
 _RAISE = dis.opmap["RAISE_VARARGS"]
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
 _NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OTHERS = re.compile(
@@ -495,6 +496,29 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def absent(module: str, text: str) -> AttributeError | ImportError:
+    """The error of a module's ``__getattr__``: an ImportError where the user's line is ``from module import name``.
+
+    Python has words of its own for an AttributeError there, and hides those of `text`. Where it asks, all else that
+    `name` may be has been tried, a module of a package among it.
+
+    >>> import pullback
+    >>> try:
+    ...     from pullback import jit
+    ... except ImportError as error:
+    ...     print(str(error).splitlines()[0])
+    module 'pullback' has no attribute 'jit'.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    inside = True  # one `__getattr__` of ours may ask another
+    while frame is not None and inside:
+        if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+            return ImportError(text, name=module)
+        inside = str(frame.f_globals.get("__name__")).partition(".")[0] == "pullback"
+        frame = frame.f_back
+    return AttributeError(text)
 
 
 # A Function of PyTorch itself -----------------------------------------------------------------------------------------
