@@ -142,8 +142,8 @@ _MODULES = "array_api autograd fft func linalg ops overrides sparse special"
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
 _LATER = {
     "compat.settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
-    "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
-    "use_deterministic_algorithms",
+    "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode "
+    "set_float32_matmul_precision set_warn_always use_deterministic_algorithms",
     "backends": "",
     "bridge": "",
     "cuda": "",

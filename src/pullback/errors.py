@@ -498,6 +498,12 @@ def callers_level() -> int:
     return level
 
 
+class WarnAlways:
+    """Whether what warns once in a process warns each time; `set_warn_always` says it."""
+
+    on = False
+
+
 def absent(module: str, text: str) -> AttributeError | ImportError:
     """The error of a module's ``__getattr__``: an ImportError where the user's line is ``from module import name``.
 

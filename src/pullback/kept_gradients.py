@@ -16,7 +16,7 @@ from itertools import takewhile
 from types import CodeType, FrameType
 from typing import Any
 
-from .errors import callers_level
+from .errors import WarnAlways, callers_level
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
@@ -30,7 +30,8 @@ _JOINED = (
     "Tensors"
 )
 _OF_NUMBERS = (
-    "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"
+    "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), a + 1j * b for "
+    "complex(a, b), and leave out float()"
 )
 _COUNT = "give the value alone, int(t.detach()): a count or a position has no derivative"
 _OF_NUMPY = {
@@ -126,15 +127,23 @@ def _of_numpy(user: list[FrameType]) -> Iterator[str]:
 _TOLD_PLACES: set[tuple[str, int] | None] = set()
 
 
+_ONCE = (
+    " This is said once in a process: of other lines with float(), int() or complex() nothing is said, unless "
+    "pullback.set_warn_always(True) is called before."
+)
+
+
 def warn_of_number() -> None:
     """Warn that a number has no gradient: once per process, and once for each line that writes it into an array, makes
-    a number of NumPy's of it, has `math` compute with it, or gives it to SciPy. Not where it is written into text."""
+    a number of NumPy's of it, has `math` compute with it, or gives it to SciPy. Not where it is written into text. Each
+    time where `set_warn_always` wants it."""
     level = callers_level()
     user = asks = sys._getframe(level - 1)
     while _package(user) == "scipy" and user.f_back is not None:
         user, level = user.f_back, level + 1
     place = user.f_code.co_filename, user.f_lineno
-    if place in _TOLD_PLACES:
+    always = WarnAlways.on
+    if place in _TOLD_PLACES and not always:
         return
     at = user.f_lasti
     if at >= 0 and user.f_code.co_code[at] == _ASSIGNS:  # "%g" % t: no other operator of Python's asks for a number
@@ -142,11 +151,12 @@ def warn_of_number() -> None:
     computes = user is not asks or (
         user.f_lasti >= 0 and (user.f_code.co_code[user.f_lasti] in _WRITES or _called(user) in _COMPUTES)
     )
-    if computes or None not in _TOLD_PLACES:
+    if computes or always or None not in _TOLD_PLACES:
         goes_on = (
             "The gradient is lost here: what is computed of the number, a constant, has none, or a wrong one."
             if computes
-            else "Consider using tensor.detach() first."
+            else "Consider using tensor.detach() first.\n"
+            "  What is computed of the number has no gradient, or a wrong one." + ("" if always else _ONCE)
         )
         warnings.warn(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"

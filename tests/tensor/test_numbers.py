@@ -36,10 +36,35 @@ def test_outside_of_transforms_it_warns_once_in_the_users_line() -> None:
     assert run.stdout == (
         "UserWarning <string> 9 Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
         "behavior.\nConsider using tensor.detach() first.\n"
+        "  What is computed of the number has no gradient, or a wrong one. This is said once in a process: of other "
+        "lines with float(), int() or complex() nothing is said, unless pullback.set_warn_always(True) is called "
+        "before.\n"
         "  What to do: write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), "
-        "and leave out float().\n"
+        "a + 1j * b for complex(a, b), and leave out float().\n"
         "  For the values alone, use tensor.detach().numpy().\n"
     )
+
+
+ALWAYS = """
+import warnings, pullback
+x = pullback.tensor([2.0], requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    float(x)
+    pullback.set_warn_always(True)
+    for k in range(2):
+        float(x)
+    int(x), complex(x, 1.0)
+    "%g" % x
+    pullback.set_warn_always(False)
+    float(x)
+print([one.lineno for one in said], ["once in a process" in str(one.message) for one in said])
+"""
+
+
+def test_it_warns_each_time_where_that_is_asked_for() -> None:
+    run = subprocess.run([sys.executable, "-c", ALWAYS], capture_output=True, text=True, check=True)
+    assert run.stdout == "[6, 9, 9, 10, 10] [True, False, False, False, False]\n"
 
 
 WRITTEN = """
