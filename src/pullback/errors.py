@@ -498,6 +498,25 @@ def callers_level() -> int:
     return level
 
 
+FIRST: dict[str, tuple[str, int]] = {}
+"""The line that was told each text of `tell` first."""
+
+
+def tell(text: str, level: int) -> None:
+    """Warn of a line that is at fault, by a text that stays the same for many lines.
+
+    The first line in a process is told all of it, every other one its first sentence, and where the whole was told.
+    level: the `stacklevel` of the line, as the caller sees it.
+    """
+    frame = sys._getframe(level)
+    place = frame.f_code.co_filename, frame.f_lineno
+    file, line = first = FIRST.setdefault(text, place)
+    if first != place:
+        sentence = re.split(r"[.]\s", text, maxsplit=1)[0]
+        text = f"{sentence}: as above, at {file}:{line}."
+    warnings.warn(text, stacklevel=level + 1)
+
+
 class WarnAlways:
     """Whether what warns once in a process warns each time; `set_warn_always` says it."""
 

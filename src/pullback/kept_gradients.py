@@ -10,13 +10,12 @@ import dis
 import importlib
 import math
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from types import CodeType, FrameType
 from typing import Any
 
-from .errors import WarnAlways, callers_level
+from .errors import WarnAlways, callers_level, tell
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
@@ -158,10 +157,10 @@ def warn_of_number() -> None:
             else "Consider using tensor.detach() first.\n"
             "  What is computed of the number has no gradient, or a wrong one." + ("" if always else _ONCE)
         )
-        warnings.warn(
+        tell(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             f"{goes_on}\n{keeping_gradient(number=True)}",
-            stacklevel=level,
+            level,
         )
     _TOLD_PLACES.update((place,) if computes else (place, None))
 
@@ -169,11 +168,11 @@ def warn_of_number() -> None:
 def tell_shared(name: str, changes: str) -> None:
     """Warn of an augmented assignment that is running. name: of the method that does the same. changes: what else it
     changes."""
-    warnings.warn(
+    tell(
         "An augmented assignment, such as s += t, changes a tensor without axes in place, as in PyTorch, and with "
         f"it {changes}. A number of NumPy's would be replaced, under this name alone.\n"
         f"  What to do: write s = s + t for s += t; or s.{name}(t) where the change is meant.",
-        stacklevel=callers_level(),
+        callers_level(),
     )
 
 

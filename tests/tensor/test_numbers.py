@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 import warnings
@@ -100,6 +101,50 @@ def test_each_line_that_loses_a_gradient_for_certain_is_told() -> None:
     pytest.importorskip("scipy")
     run = subprocess.run([sys.executable, "-c", WRITTEN], capture_output=True, text=True, check=True)
     assert run.stdout == "[9, 12, 13, 14, 16, 17, 20, 21, 23, 24] [9. 9.]\n"
+
+
+MANY = """
+import warnings, math, numpy as np, pullback, scipy.sparse
+p = pullback.tensor([2.0, 3.0], dtype=pullback.float64, requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    m = scipy.sparse.lil_matrix((2, 2))
+    m[0, 0] = p[0]
+    m[0, 1] = p[1]
+    m[1, 0] = p[1]
+    math.sin(p[0])
+    math.cos(p[0])
+    s = old = p[0] * 1
+    for k in range(2):
+        s += p[0]
+    s += p[1]
+    a = p * 1
+    x, y = a[0], a[1]
+    a[:] = 1.0
+    x + 1
+    y + 1
+    u, v = (p * np.ones((2, 2))).max(axis=0)
+    u, v = (p * np.ones((2, 2))).max(axis=0)
+for one in said:
+    print(one.lineno, one.message)
+"""
+
+
+def test_the_lines_after_the_first_of_a_kind_get_one_line() -> None:
+    pytest.importorskip("scipy")
+    run = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=True)
+    told = re.split(r"^(?=\d+ )", run.stdout, flags=re.MULTILINE)[1:]
+    lines = [int(text.partition(" ")[0]) for text in told]
+    assert lines == [7, 8, 9, 10, 11, 14, 14, 15, 19, 20, 21, 22]
+    first = {8: 7, 9: 7, 11: 10, 15: 14, 20: 19, 22: 21}
+    for line, text in zip(lines, told, strict=True):
+        if line in first:
+            whole = next(other for other in told if other.startswith(f"{first[line]} "))
+            begin = text.removeprefix(f"{line} ").removesuffix(f": as above, at <string>:{first[line]}.\n")
+            assert "\n" not in begin
+            assert whole.removeprefix(f"{first[line]} ").startswith(f"{begin}.")
+        else:
+            assert "What to do" in text
 
 
 def test_an_array_of_what_requires_grad_is_still_refused() -> None:
