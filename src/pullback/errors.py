@@ -170,7 +170,9 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final"):
         return error
-    where = "" if name.rpartition(".")[2].startswith("_") else f"{name}(): "  # `rename` gives the public name
+    where = f"{name}(): "
+    if name.rpartition(".")[2].startswith("_") or str(error).startswith(where):  # `rename` gives the public name
+        where = ""
     values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
@@ -271,9 +273,11 @@ _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
 _NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OTHERS = re.compile(
     r"[\w.<>]+\(\):? (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional|takes .* given|"
-    r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType))"
+    r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType)|"
+    r"argument '(start_dim)'.* must be int, not str|expected (index) to be an integer Tensor)"
 )
-_AXES = {"dim": "axis", "axis": "axis", "dim0": "axes"}
+_AXES = {"dim": "axis", "axis": "axis", "dim0": "axes", "start_dim": "order", "index": "indices"}
+_NAMES = {"clamp": "clip", "flatten": "ravel"}
 _BEFORE = {
     "where": "numpy.sum(numpy.where(m, t, 0)) for t.sum(where=m)",
     "initial": "numpy.maximum(numpy.max(t), v) for t.max(initial=v)",
@@ -324,7 +328,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
 
 def _of_numpys(name: str, text: str) -> str:
     """What to write, where a function was given the arguments of NumPy's function of its name and has others."""
-    found, function = _OTHERS.match(text), getattr(np, "clip" if name == "clamp" else name, None)
+    found, function = _OTHERS.match(text), getattr(np, _NAMES.get(name, name), None)
     if found is None or "What to do" in text or not isinstance(function, type(np.var)):
         return ""
     known = inspect.signature(function).parameters

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import func
+from pullback import func, kept_gradients
 from pullback.autograd import forward_ad, record_origins
 from pullback.inspect import explain
 
@@ -44,6 +44,41 @@ def test_outside_of_transforms_it_warns_once_in_the_users_line() -> None:
         "a + 1j * b for complex(a, b), and leave out float().\n"
         "  For the values alone, use tensor.detach().numpy().\n"
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_quotients_with_remainders_and_rounding_as_of_numbers(dtype: Any) -> None:
+    """NumPy's scalars have `divmod` and `round`; PyTorch's tensors have not."""
+    for value in (7, -7.25, 2.5, 0):
+        number = dtype(value)
+        t = pullback.tensor(number)
+        found = divmod(t, 2), divmod(t, -3), divmod(15, t) if value else divmod(t, 4), divmod(t, np.float64(0.5))
+        expected = divmod(number, 2), divmod(number, -3), divmod(15, number) if value else divmod(number, 4)
+        expected += (divmod(number, np.float64(0.5)),)
+        assert [tuple(v.item() for v in pair) for pair in found] == [tuple(map(float, pair)) for pair in expected]
+        for digits in (1, 0):
+            assert isinstance(round(t, digits), pullback.Tensor)
+            assert round(t, digits).item() == round(number, digits)
+        assert type(round(t)) is int
+        assert round(t) == round(number)
+    assert round(pullback.tensor([1.26, 2.5], dtype=pullback.float64), 1).tolist() == [1.3, 2.5]
+    assert round(pullback.tensor(126.0), -1).item() == 130.0
+    with pytest.raises(TypeError, match=r"write numpy.round\(t\)"):
+        round(pullback.ones(2))
+    with pytest.raises(TypeError):
+        divmod(pullback.ones(2), "a")
+
+
+def test_a_remainder_has_a_gradient_and_a_rounded_number_warns() -> None:
+    x = pullback.tensor(3.7, dtype=pullback.float64, requires_grad=True)
+    whole, rest = divmod(x, 0.5)
+    assert (whole.item(), round(rest, 3).item()) == (7.0, 0.2)
+    assert pullback.autograd.grad(rest, x)[0].item() == 1.0
+    assert func.grad(lambda y: divmod(y, x.detach())[1])(pullback.tensor(9.0, dtype=pullback.float64)).item() == 1.0
+    assert pullback.autograd.grad(round(x, 1), x)[0].item() == 0.0
+    kept_gradients._TOLD_PLACES.clear()
+    with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True"):
+        assert round(x) == 4
 
 
 ALWAYS = """
