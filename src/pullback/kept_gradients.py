@@ -277,6 +277,16 @@ _OF_MATRICES = {
 """What to do instead of a method of SciPy's sparse matrices."""
 
 
+def of_dtype(text: str, name: str) -> str:
+    """The error `text` of a Tensor's dtype that lacks the attribute `name` of NumPy's, with what to do."""
+    asks = next(_outside(), None)
+    if asks is not None and _package(asks) == "scipy":
+        do = "a sparse matrix of SciPy's holds no Tensors, " + _OF_MATRICES["__init__"]
+    else:
+        do = f"write numpy.dtype(t.dtype).{name} for NumPy's, a Tensor's dtype is PyTorch's"
+    return f"{text}.\n  What to do: {do}."
+
+
 def _names(frame: FrameType) -> Iterator[tuple[str, str]]:
     """The modules and names that a frame of SciPy may stand for: a function, a class or a distribution."""
     name, given, home = frame.f_code.co_name, frame.f_locals, frame.f_globals["__name__"]

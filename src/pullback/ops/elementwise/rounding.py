@@ -98,7 +98,7 @@ def _rounded(self: Tensor, ndigits: int | None = None) -> Any:
     """Python's ``round(t, ndigits)``, of any tensor; without `ndigits` an int, of a tensor with one element."""
     if ndigits is not None:
         return round(self, decimals=ndigits if self.is_floating_point() else min(ndigits, 0))
-    if not isinstance(self, Tensor) or self._data.size != 1:
+    if self._data.size != 1:
         raise TypeError(
             errors.message(
                 "round()", expected="a tensor with one element", found=errors.describe(self), do="write numpy.round(t)"
