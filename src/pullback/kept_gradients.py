@@ -25,8 +25,8 @@ WRITTEN = (
 )
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.block(rows) for lists of lists of numbers, "
-    "numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, and t for numpy.asarray(t), or numpy.copy(t) where a "
-    "list may be given as well: NumPy's functions take Tensors"
+    "numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, and t for numpy.asarray(t), or numpy.copy(t) where "
+    "a list may be given as well: NumPy's functions take Tensors"
 )
 _OF_NUMBERS = (
     "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), a + 1j * b for "

@@ -224,9 +224,10 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     unmark(t)
     names, lines = Details.of_written(node, t, expected)
-    name, copy = (names.split("`")[1], "clone") if names else ("y", "copy")
+    name = names.split("`")[1] if names else "y"
+    copied = f"{name}.clone()" if names else f"{name}.copy()"
     do = f"compute the new values first, then write them to a copy: for `{name}[i] /= n`, "
-    do += f"`new = {name}[i] / n; {name} = {name}.{copy}(); {name}[i] = new`"
+    do += f"`new = {name}[i] / n; {name} = {copied}; {name}[i] = new`"
     do += f" (`{name}.copy()` in code that takes arrays as well)" if names else ""
     do += f"; where all of {name} is written, `{name} = {name} / n`"
     if t._requires_grad and t._place is None:
