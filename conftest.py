@@ -72,8 +72,9 @@ ERRORS_OF_NUMPY = np.geterr()
 
 @pytest.fixture(autouse=True)
 def _seeded() -> None:
-    """Every test starts from the same random numbers and error state, in whatever order and company it runs."""
+    """Every test starts from the same random numbers, errors and warnings, in whatever order and company it runs."""
     np.seterr(**ERRORS_OF_NUMPY)
+    pullback.errors.FIRST.clear()
     random.seed(SEED)
     np.random.seed(SEED % 2**32)
     pullback.manual_seed(SEED)

@@ -14,6 +14,7 @@ from typing import Any as _Any
 
 from . import array_api, autograd, fft, func, linalg, ops, special
 from . import assembly as _assembly
+from . import errors as _errors
 from .autograd import (
     enable_grad,
     inference_mode,
@@ -141,8 +142,8 @@ _MODULES = "array_api autograd fft func linalg ops overrides sparse special"
 # `pullback.nn.functional` enters in the table, e.g. conv2d.
 _LATER = {
     "compat.settings": "are_deterministic_algorithms_enabled get_deterministic_debug_mode get_float32_matmul_precision "
-    "is_deterministic_algorithms_warn_only_enabled set_deterministic_debug_mode set_float32_matmul_precision "
-    "use_deterministic_algorithms",
+    "is_deterministic_algorithms_warn_only_enabled is_warn_always_enabled set_deterministic_debug_mode "
+    "set_float32_matmul_precision set_warn_always use_deterministic_algorithms",
     "backends": "",
     "bridge": "",
     "cuda": "",
@@ -173,12 +174,14 @@ def __getattr__(name: str) -> _Any:
     if name in public:
         return globals().setdefault(name, ops.NAMES[""][name])
     if name in _instead.INSTEAD:
-        raise AttributeError(f"module 'pullback' has no attribute {name!r}.\n  What to do: {_instead.INSTEAD[name]}.")
+        text = f"module 'pullback' has no attribute {name!r}.\n  What to do: {_instead.INSTEAD[name]}."
+        raise _errors.absent(__name__, text)
     close = _importlib.import_module("difflib").get_close_matches(name, public, 1, 0.7)
-    raise AttributeError(
+    raise _errors.absent(
+        __name__,
         f"module 'pullback' has no attribute {name!r}: "
         + (f"did you mean {close[0]!r}? Else it" if close else "it")
-        + " is not in pullback, or not yet (README.md says what is)"
+        + " is not in pullback, or not yet (README.md says what is)",
     )
 
 

@@ -37,8 +37,10 @@ from .compat.settings import are_deterministic_algorithms_enabled as are_determi
 from .compat.settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from .compat.settings import get_float32_matmul_precision as get_float32_matmul_precision
 from .compat.settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from .compat.settings import is_warn_always_enabled as is_warn_always_enabled
 from .compat.settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from .compat.settings import set_float32_matmul_precision as set_float32_matmul_precision
+from .compat.settings import set_warn_always as set_warn_always
 from .compat.settings import use_deterministic_algorithms as use_deterministic_algorithms
 from .compat import backends as backends
 from . import bridge as bridge

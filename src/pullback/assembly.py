@@ -47,8 +47,8 @@ ACTIVE.told.append(see_all)
 for_own_kind(
     Tensor,
     "__bool__ __complex__ __contains__ __deepcopy__ __dlpack__ __dlpack_device__ __float__ __format__ __index__ "
-    "__int__ __iter__ __len__ __reduce_ex__ __repr__ __reversed__ _is_view data_ptr detach detach_ dim element_size "
-    "is_complex is_contiguous is_floating_point is_inference item nelement numel numpy requires_grad_ size "
-    "storage_offset stride to_sparse_coo to_sparse_csc to_sparse_csr tolist",
+    "__int__ __iter__ __len__ __reduce_ex__ __repr__ __reversed__ __round__ _is_view data_ptr detach detach_ dim "
+    "element_size is_complex is_contiguous is_floating_point is_inference item nelement numel numpy requires_grad_ "
+    "size storage_offset stride to_sparse_coo to_sparse_csc to_sparse_csr tolist",
 )
 counted(Tensor, "size")

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from sys import getrefcount
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -170,7 +170,9 @@ def translate(name: str, args: Iterable[Any], error: Exception) -> Exception:
     """The exception that PyTorch would raise, given the `error` that NumPy raised in operation `name` on `args`."""
     if vars(error).get("final"):
         return error
-    where = "" if name.rpartition(".")[2].startswith("_") else f"{name}(): "  # `rename` gives the public name
+    where = f"{name}(): "
+    if name.rpartition(".")[2].startswith("_") or str(error).startswith(where):  # `rename` gives the public name
+        where = ""
     values = [a for a in args if hasattr(a, "size") or isinstance(a, (int, float, complex, tuple, list))]
     # These are payloads; the caller passed tensors.
     found = ", ".join(describe(a).replace("ndarray of", "Tensor of") for a in values)
@@ -266,13 +268,16 @@ _KEPT = (
     OutOfMemoryError,
 )
 _RAISE = dis.opmap["RAISE_VARARGS"]
+_IMPORT_FROM = dis.opmap["IMPORT_FROM"]
 _PREFIX = re.compile(r"[\w.<>]+\(\):? (?!takes |got |missing )")
 _NAMED = re.compile(r"[\w.<>]+\(\): ")
 _OTHERS = re.compile(
     r"[\w.<>]+\(\):? (?:got an unexpected keyword argument '(\w+)'|missing \d+ required positional|takes .* given|"
-    r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType))"
+    r"argument '(dim0?|axis)'.* must be int, not (?:tuple|list|NoneType)|"
+    r"argument '(start_dim)'.* must be int, not str|expected (index) to be an integer Tensor)"
 )
-_AXES = {"dim": "axis", "axis": "axis", "dim0": "axes"}
+_AXES = {"dim": "axis", "axis": "axis", "dim0": "axes", "start_dim": "order", "index": "indices"}
+_NAMES = {"clamp": "clip", "flatten": "ravel"}
 _BEFORE = {
     "where": "numpy.sum(numpy.where(m, t, 0)) for t.sum(where=m)",
     "initial": "numpy.maximum(numpy.max(t), v) for t.max(initial=v)",
@@ -323,7 +328,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
 
 def _of_numpys(name: str, text: str) -> str:
     """What to write, where a function was given the arguments of NumPy's function of its name and has others."""
-    found, function = _OTHERS.match(text), getattr(np, "clip" if name == "clamp" else name, None)
+    found, function = _OTHERS.match(text), getattr(np, _NAMES.get(name, name), None)
     if found is None or "What to do" in text or not isinstance(function, type(np.var)):
         return ""
     known = inspect.signature(function).parameters
@@ -495,6 +500,54 @@ def callers_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
         frame, level = frame.f_back, level + 1
     return level
+
+
+FIRST: dict[str, tuple[str, int]] = {}
+"""The line that was told each text of `tell` first."""
+
+
+def tell(text: str, level: int) -> None:
+    """Warn of a line that is at fault, by a text that stays the same for many lines.
+
+    The first line in a process is told all of it, every other one its first sentence, and where the whole was told.
+    level: the `stacklevel` of the line, as the caller sees it.
+    """
+    frame = sys._getframe(level)
+    place = frame.f_code.co_filename, frame.f_lineno
+    file, line = first = FIRST.setdefault(text, place)
+    if first != place:
+        sentence = re.split(r"[.]\s", text, maxsplit=1)[0]
+        text = f"{sentence}: as above, at {file}:{line}."
+    warnings.warn(text, stacklevel=level + 1)
+
+
+class WarnAlways:
+    """Whether what warns once in a process warns each time; `set_warn_always` says it."""
+
+    on = False
+
+
+def absent(module: str, text: str) -> AttributeError | ImportError:
+    """The error of a module's ``__getattr__``: an ImportError where the user's line is ``from module import name``.
+
+    Python has words of its own for an AttributeError there, and hides those of `text`. Where it asks, all else that
+    `name` may be has been tried, a module of a package among it.
+
+    >>> import pullback
+    >>> try:
+    ...     from pullback import jit
+    ... except ImportError as error:
+    ...     print(str(error).splitlines()[0])
+    module 'pullback' has no attribute 'jit'.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    inside = True  # one `__getattr__` of ours may ask another
+    while frame is not None and inside:
+        if frame.f_code.co_code[frame.f_lasti] == _IMPORT_FROM:
+            return ImportError(text, name=module)
+        inside = str(frame.f_globals.get("__name__")).partition(".")[0] == "pullback"
+        frame = frame.f_back
+    return AttributeError(text)
 
 
 # A Function of PyTorch itself -----------------------------------------------------------------------------------------

@@ -10,13 +10,12 @@ import dis
 import importlib
 import math
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from types import CodeType, FrameType
 from typing import Any
 
-from .errors import callers_level
+from .errors import WarnAlways, callers_level, tell
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
@@ -26,11 +25,12 @@ WRITTEN = (
 )
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.block(rows) for lists of lists of numbers, "
-    "numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, and t for numpy.asarray(t): NumPy's functions take "
-    "Tensors"
+    "numpy.sum(numpy.stack(parts)) for numpy.sum(parts) of a list, and t for numpy.asarray(t), or numpy.copy(t) where "
+    "a list may be given as well: NumPy's functions take Tensors"
 )
 _OF_NUMBERS = (
-    "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), and leave out float()"
+    "write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), a + 1j * b for "
+    "complex(a, b), and leave out float()"
 )
 _COUNT = "give the value alone, int(t.detach()): a count or a position has no derivative"
 _OF_NUMPY = {
@@ -126,15 +126,23 @@ def _of_numpy(user: list[FrameType]) -> Iterator[str]:
 _TOLD_PLACES: set[tuple[str, int] | None] = set()
 
 
+_ONCE = (
+    " This is said once in a process: of other lines with float(), int() or complex() nothing is said, unless "
+    "pullback.set_warn_always(True) is called before."
+)
+
+
 def warn_of_number() -> None:
     """Warn that a number has no gradient: once per process, and once for each line that writes it into an array, makes
-    a number of NumPy's of it, has `math` compute with it, or gives it to SciPy. Not where it is written into text."""
+    a number of NumPy's of it, has `math` compute with it, or gives it to SciPy. Not where it is written into text. Each
+    time where `set_warn_always` wants it."""
     level = callers_level()
     user = asks = sys._getframe(level - 1)
     while _package(user) == "scipy" and user.f_back is not None:
         user, level = user.f_back, level + 1
     place = user.f_code.co_filename, user.f_lineno
-    if place in _TOLD_PLACES:
+    always = WarnAlways.on
+    if place in _TOLD_PLACES and not always:
         return
     at = user.f_lasti
     if at >= 0 and user.f_code.co_code[at] == _ASSIGNS:  # "%g" % t: no other operator of Python's asks for a number
@@ -142,16 +150,17 @@ def warn_of_number() -> None:
     computes = user is not asks or (
         user.f_lasti >= 0 and (user.f_code.co_code[user.f_lasti] in _WRITES or _called(user) in _COMPUTES)
     )
-    if computes or None not in _TOLD_PLACES:
+    if computes or always or None not in _TOLD_PLACES:
         goes_on = (
             "The gradient is lost here: what is computed of the number, a constant, has none, or a wrong one."
             if computes
-            else "Consider using tensor.detach() first."
+            else "Consider using tensor.detach() first.\n"
+            "  What is computed of the number has no gradient, or a wrong one." + ("" if always else _ONCE)
         )
-        warnings.warn(
+        tell(
             "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
             f"{goes_on}\n{keeping_gradient(number=True)}",
-            stacklevel=level,
+            level,
         )
     _TOLD_PLACES.update((place,) if computes else (place, None))
 
@@ -159,11 +168,11 @@ def warn_of_number() -> None:
 def tell_shared(name: str, changes: str) -> None:
     """Warn of an augmented assignment that is running. name: of the method that does the same. changes: what else it
     changes."""
-    warnings.warn(
+    tell(
         "An augmented assignment, such as s += t, changes a tensor without axes in place, as in PyTorch, and with "
         f"it {changes}. A number of NumPy's would be replaced, under this name alone.\n"
         f"  What to do: write s = s + t for s += t; or s.{name}(t) where the change is meant.",
-        stacklevel=callers_level(),
+        callers_level(),
     )
 
 
@@ -266,6 +275,16 @@ _OF_MATRICES = {
     ),
 }
 """What to do instead of a method of SciPy's sparse matrices."""
+
+
+def of_dtype(text: str, name: str) -> str:
+    """The error `text` of a Tensor's dtype that lacks the attribute `name` of NumPy's, with what to do."""
+    asks = next(_outside(), None)
+    if asks is not None and _package(asks) == "scipy":
+        do = "a sparse matrix of SciPy's holds no Tensors, " + _OF_MATRICES["__init__"]
+    else:
+        do = f"write numpy.dtype(t.dtype).{name} for NumPy's, a Tensor's dtype is PyTorch's"
+    return f"{text}.\n  What to do: {do}."
 
 
 def _names(frame: FrameType) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import kept_gradients
+from pullback import errors, kept_gradients
 from tests.corrections import printed
 
 FOLDER = Path(__file__).parent
@@ -89,7 +89,8 @@ def run(program: str, title: str) -> dict[str, Any]:
 def said(title: str) -> str:
     """What the program with the mistake is told; the test that runs it fails if that is nothing."""
     pullback.manual_seed(0)
-    kept_gradients._TOLD_PLACES.clear()  # some warnings are given once in a process
+    kept_gradients._TOLD_PLACES.clear()  # some warnings are given once in a process, or in full
+    errors.FIRST.clear()
     try:
         return str(run(ROWS[title].mistake, title).get("answer", ""))
     except Exception as error:

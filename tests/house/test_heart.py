@@ -112,7 +112,7 @@ def test_the_heart_alone_says_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> 
     z += 1
     with pytest.raises(
         RuntimeError,
-        match=r"inplace operation: a .* version 0 instead\.\n  What to do: write .*; or give a copy to the op",
+        match=r"inplace operation: a .* version 0 instead\.\n  What to do: compute the new .* `new = y\[i\] / n; y = y",
     ):
         w.sum().backward()
 

@@ -116,6 +116,7 @@ def as_before() -> None:
     pullback.autograd.set_multithreading_enabled(True)
     pullback.use_deterministic_algorithms(False)
     pullback.set_float32_matmul_precision("highest")
+    pullback.set_warn_always(False)
     for hooks in (pullback.optim.optimizer._before_any, pullback.optim.optimizer._after_any):
         for key in [key for key, hook in hooks.items() if hook is len]:  # not the library's own
             del hooks[key]

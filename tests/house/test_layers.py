@@ -70,7 +70,7 @@ FILES_PER_FOLDER = 15
 # A room is one subject and is read as a whole: this is how many lines of code it may hold. Catalogues (a file or a few
 # for each thing that a user looks for) are read one file at a time and have no ceiling of their own.
 LINES_PER_ROOM = {
-    "tensor": 2634,
+    "tensor": 2660,
     "autograd": 2600,
     "table": 2835,
     "kernels": 900,

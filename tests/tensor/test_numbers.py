@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 import warnings
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback import func
+from pullback import func, kept_gradients
 from pullback.autograd import forward_ad, record_origins
 from pullback.inspect import explain
 
@@ -36,10 +37,70 @@ def test_outside_of_transforms_it_warns_once_in_the_users_line() -> None:
     assert run.stdout == (
         "UserWarning <string> 9 Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
         "behavior.\nConsider using tensor.detach() first.\n"
+        "  What is computed of the number has no gradient, or a wrong one. This is said once in a process: of other "
+        "lines with float(), int() or complex() nothing is said, unless pullback.set_warn_always(True) is called "
+        "before.\n"
         "  What to do: write numpy.sin(t) for math.sin(t), t * numpy.ones(n) for array.fill(t) or numpy.full(n, t), "
-        "and leave out float().\n"
+        "a + 1j * b for complex(a, b), and leave out float().\n"
         "  For the values alone, use tensor.detach().numpy().\n"
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_quotients_with_remainders_and_rounding_as_of_numbers(dtype: Any) -> None:
+    """NumPy's scalars have `divmod` and `round`; PyTorch's tensors have not."""
+    for value in (7, -7.25, 2.5, 0):
+        number = dtype(value)
+        t = pullback.tensor(number)
+        found = divmod(t, 2), divmod(t, -3), divmod(15, t) if value else divmod(t, 4), divmod(t, np.float64(0.5))
+        expected = divmod(number, 2), divmod(number, -3), divmod(15, number) if value else divmod(number, 4)
+        expected += (divmod(number, np.float64(0.5)),)
+        assert [tuple(v.item() for v in pair) for pair in found] == [tuple(map(float, pair)) for pair in expected]
+        for digits in (1, 0):
+            assert isinstance(round(t, digits), pullback.Tensor)
+            assert round(t, digits).item() == round(number, digits)
+        assert type(round(t)) is int
+        assert round(t) == round(number)
+    assert round(pullback.tensor([1.26, 2.5], dtype=pullback.float64), 1).tolist() == [1.3, 2.5]
+    assert round(pullback.tensor(126.0), -1).item() == 130.0
+    with pytest.raises(TypeError, match=r"write numpy.round\(t\)"):
+        round(pullback.ones(2))
+    with pytest.raises(TypeError):
+        divmod(pullback.ones(2), "a")
+
+
+def test_a_remainder_has_a_gradient_and_a_rounded_number_warns() -> None:
+    x = pullback.tensor(3.7, dtype=pullback.float64, requires_grad=True)
+    whole, rest = divmod(x, 0.5)
+    assert (whole.item(), round(rest, 3).item()) == (7.0, 0.2)
+    assert pullback.autograd.grad(rest, x)[0].item() == 1.0
+    assert func.grad(lambda y: divmod(y, x.detach())[1])(pullback.tensor(9.0, dtype=pullback.float64)).item() == 1.0
+    assert pullback.autograd.grad(round(x, 1), x)[0].item() == 0.0
+    kept_gradients._TOLD_PLACES.clear()
+    with pytest.warns(UserWarning, match="Converting a tensor with requires_grad=True"):
+        assert round(x) == 4
+
+
+ALWAYS = """
+import warnings, pullback
+x = pullback.tensor([2.0], requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    float(x)
+    pullback.set_warn_always(True)
+    for k in range(2):
+        float(x)
+    int(x), complex(x, 1.0)
+    "%g" % x
+    pullback.set_warn_always(False)
+    float(x)
+print([one.lineno for one in said], ["once in a process" in str(one.message) for one in said])
+"""
+
+
+def test_it_warns_each_time_where_that_is_asked_for() -> None:
+    run = subprocess.run([sys.executable, "-c", ALWAYS], capture_output=True, text=True, check=True)
+    assert run.stdout == "[6, 9, 9, 10, 10] [True, False, False, False, False]\n"
 
 
 WRITTEN = """
@@ -75,6 +136,50 @@ def test_each_line_that_loses_a_gradient_for_certain_is_told() -> None:
     pytest.importorskip("scipy")
     run = subprocess.run([sys.executable, "-c", WRITTEN], capture_output=True, text=True, check=True)
     assert run.stdout == "[9, 12, 13, 14, 16, 17, 20, 21, 23, 24] [9. 9.]\n"
+
+
+MANY = """
+import warnings, math, numpy as np, pullback, scipy.sparse
+p = pullback.tensor([2.0, 3.0], dtype=pullback.float64, requires_grad=True)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    m = scipy.sparse.lil_matrix((2, 2))
+    m[0, 0] = p[0]
+    m[0, 1] = p[1]
+    m[1, 0] = p[1]
+    math.sin(p[0])
+    math.cos(p[0])
+    s = old = p[0] * 1
+    for k in range(2):
+        s += p[0]
+    s += p[1]
+    a = p * 1
+    x, y = a[0], a[1]
+    a[:] = 1.0
+    x + 1
+    y + 1
+    u, v = (p * np.ones((2, 2))).max(axis=0)
+    u, v = (p * np.ones((2, 2))).max(axis=0)
+for one in said:
+    print(one.lineno, one.message)
+"""
+
+
+def test_the_lines_after_the_first_of_a_kind_get_one_line() -> None:
+    pytest.importorskip("scipy")
+    run = subprocess.run([sys.executable, "-c", MANY], capture_output=True, text=True, check=True)
+    told = re.split(r"^(?=\d+ )", run.stdout, flags=re.MULTILINE)[1:]
+    lines = [int(text.partition(" ")[0]) for text in told]
+    assert lines == [7, 8, 9, 10, 11, 14, 14, 15, 19, 20, 21, 22]
+    first = {8: 7, 9: 7, 11: 10, 15: 14, 20: 19, 22: 21}
+    for line, text in zip(lines, told, strict=True):
+        if line in first:
+            whole = next(other for other in told if other.startswith(f"{first[line]} "))
+            begin = text.removeprefix(f"{line} ").removesuffix(f": as above, at <string>:{first[line]}.\n")
+            assert "\n" not in begin
+            assert whole.removeprefix(f"{first[line]} ").startswith(f"{begin}.")
+        else:
+            assert "What to do" in text
 
 
 def test_an_array_of_what_requires_grad_is_still_refused() -> None:

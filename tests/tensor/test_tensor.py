@@ -166,7 +166,7 @@ w.numpy() | w.detach().numpy() | w.numpy(force=True) | (w * 2).numpy() | z.numpy
 np.asarray(x, dtype=np.float64) | x.__array__() | format(s, '.1f') | format(n, 'd') | f'{s:.2f}' | f'{n:>4}'
 f'{x:.2f}' | str(s) | repr(x) | max(i) | min(i) | sum(i) | sorted(i, key=float) | round(s.item()) | hash(x) == hash(x)
 x == x | (x == x).all().item() | abs(int(i[2])) | int(torch.tensor(float('nan'))) | int(torch.tensor(float('inf')))
-round(float(s)) | divmod(n, 2) | x.data_ptr() == x.detach().data_ptr() | [*i] | dict(a=x)['a'] is x | {x: 1}[x]
+round(float(s)) | x.data_ptr() == x.detach().data_ptr() | [*i] | dict(a=x)['a'] is x | {x: 1}[x]
 reversed(x) | reversed(i) | reversed(s) | reversed(w).requires_grad | i in x | x[0] in x | s in w | 1j in z | 2.0 in e
 'a' in x | [1.0] in x | None in x | np.float32(3.5) in x | operator.delitem(x, 0)
 x.is_set_to(x) | x.is_set_to(x.detach()) | x.is_set_to(x.view(3, 2)) | x.is_set_to(x.clone())

@@ -224,14 +224,15 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     """The error of a saved tensor whose memory was written to between forward and backward."""
     unmark(t)
     names, lines = Details.of_written(node, t, expected)
-    name = names.split("`")[1] if names else "saved"
-    do = "write `y = y / n` for `y /= n`; write to a copy of a result, `y = numpy.exp(x).copy()`; or give a copy to "
-    do += "the operation that saved it, `x[i].copy()` for a part `x[i]` that is written to later"
-    if names:
-        do = f"write to a copy, by `{name} = {name}.clone()` just before the write (`{name}.copy()` in code that takes "
-        do += "arrays as well); or take the clone() where it was saved"
+    name = names.split("`")[1] if names else "y"
+    copied = f"{name}.clone()" if names else f"{name}.copy()"
+    do = f"compute the new values first, then write them to a copy: for `{name}[i] /= n`, "
+    do += f"`new = {name}[i] / n; {name} = {copied}; {name}[i] = new`"
+    do += f" (`{name}.copy()` in code that takes arrays as well)" if names else ""
+    do += f"; where all of {name} is written, `{name} = {name} / n`"
     if t._requires_grad and t._place is None:
-        do = f"call backward() before the write, or give a copy, `{name}.clone()`, to the operation that saved it"
+        leaf = name if names else "saved"
+        do = f"call backward() before the write, or give a copy, `{leaf}.clone()`, to the operation that saved it"
     return RuntimeError(
         f"one of the variables needed for gradient computation has been modified by an inplace operation: {names}a "
         f"{t.dtype} tensor of shape {list(t._data.shape)}, saved by {node.name()}, is at version {t._version}; "

@@ -14,12 +14,15 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+from .. import errors
+
 __all__ = ["as_torch", "autograd", "jax", "torch"]
 
 
 def __getattr__(name: str) -> ModuleType:
     if name not in __all__:
-        raise AttributeError(f"module 'pullback.bridge' has no attribute {name!r}; it has {' and '.join(__all__)}")
+        text = f"module 'pullback.bridge' has no attribute {name!r}; it has {' and '.join(__all__)}"
+        raise errors.absent(__name__, text)
     return importlib.import_module(f"pullback.bridge.{name}")
 
 

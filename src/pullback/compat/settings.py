@@ -1,6 +1,6 @@
-"""PyTorch's switches for the precision and determinism of its results.
+"""PyTorch's switches for the precision and determinism of its results, and for warnings.
 
-They change nothing here: results always repeat, and products have the full precision of their dtype. A setting is
+The former change nothing here: results always repeat, and products have the full precision of their dtype. A setting is
 checked, kept and returned.
 """
 
@@ -98,4 +98,34 @@ def get_float32_matmul_precision() -> str:
     return _Settings.precision
 
 
-errors.doors(globals(), "set_deterministic_debug_mode set_float32_matmul_precision use_deterministic_algorithms")
+def set_warn_always(b: bool, /) -> None:
+    """Whether what warns once in a process warns each time: a tensor that requires grad and becomes a number by
+    ``float(t)``, ``int(t)`` or ``complex(t)``, and loops that no compiler can build.
+
+    Python's own filters show each text once for each line; ``warnings.simplefilter("always")`` changes that.
+    RuntimeError unless `b` is a bool.
+
+    >>> import pullback
+    >>> pullback.set_warn_always(True)
+    >>> pullback.is_warn_always_enabled()
+    True
+    >>> pullback.set_warn_always(False)
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    errors.WarnAlways.on = b
+
+
+def is_warn_always_enabled() -> bool:
+    """The last argument of `set_warn_always`.
+
+    >>> import pullback
+    >>> pullback.is_warn_always_enabled()
+    False
+    """
+    return errors.WarnAlways.on
+
+
+errors.doors(
+    globals(), "set_warn_always set_deterministic_debug_mode set_float32_matmul_precision use_deterministic_algorithms"
+)

@@ -56,7 +56,7 @@ class _NoFormError(Exception):
 
 def tell(name: str, failure: cache.CompilerError) -> None:
     """Warn once that large calls run as NumPy, unless there is simply no compiler."""
-    if not isinstance(failure, cache.NoCompilerError) and "failure" not in _said:
+    if not isinstance(failure, cache.NoCompilerError) and (errors.WarnAlways.on or "failure" not in _said):
         _said.add("failure")
         warnings.warn(
             f"{name}() of large arrays runs as NumPy, for its loop cannot be compiled: {failure}",

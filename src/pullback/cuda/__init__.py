@@ -169,7 +169,8 @@ def __getattr__(name: str) -> Any:
         do = "leave autocast and GradScaler out, in which `enabled=torch.cuda.is_available()` would have done nothing"
     else:
         do = f"use one of {', '.join(__all__)}; what else CuPy has is in cupy.cuda"
-    raise AttributeError(errors.message("cuda", expected="a function that pullback.cuda has", found=found, do=do))
+    text = errors.message("cuda", expected="a function that pullback.cuda has", found=found, do=do)
+    raise errors.absent(__name__, text)
 
 
 errors.doors(

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
+from ..autograd.node import reachable
 from ..tensor.memory import Version, is_written_since
 from ..tensor.modes import thread
 from ..tensor.tensor import Tensor
@@ -58,7 +60,8 @@ def _from_an_earlier_pass(node: Any) -> bool:
 def of_written(node: Any, t: Tensor, expected: int) -> tuple[str, str]:
     """The variables that hold the memory of `t`, which `node` saved, and lines about where it was saved and written."""
     version = t._version_of
-    names = variables(lambda v: v._version_of is version)
+    whole = variables(lambda v: v._version_of is version and v._view is None)  # it is what is to be copied
+    names = list(dict.fromkeys([*whole, *variables(lambda v: v._version_of is version)]))
     text = _where_saved(node)
     writes = [w for w in WRITTEN.get(version, ()) if w.version > expected] if version is not None else []
     if writes:
@@ -79,9 +82,9 @@ _LOOKED_AT = 20_000  # nodes
 
 
 def _also_written(node: Any) -> str:
-    """Lines about the nodes before this one whose saved tensors were written to as well: they can be mended at once."""
-    found = [n for n in _before(node) if _is_stale(n)]
+    """Lines about the other nodes of the pass whose saved tensors were written to as well, to be mended at once."""
     own = place_of_node(node)
+    found = sorted(filter(_is_stale, _of_the_pass(node)), key=lambda n: n._order, reverse=True)
     places = list(dict.fromkeys(p for n in found if (p := place_of_node(n)) is not None and p != own))
     if not places:
         return ""
@@ -90,15 +93,11 @@ def _also_written(node: Any) -> str:
     return text + (f"    and {len(places) - _SHOWN} more\n" if len(places) > _SHOWN else "")
 
 
-def _before(node: Any) -> list[Any]:
-    """The nodes that a backward pass reaches from this one, this one apart."""
-    found, seen = [node], {node}
-    for each in found:
-        for edge in each._edges:
-            if edge is not None and edge[0] not in seen and len(found) < _LOOKED_AT:
-                seen.add(edge[0])
-                found.append(edge[0])
-    return found[1:]
+def _of_the_pass(node: Any) -> Iterator[Any]:
+    """The nodes that the running backward pass reaches, or if there is none, those that it would reach from `node`."""
+    running = thread.modes.running_pass
+    roots = [node] if running is None else [edge[0] for edge in running.roots]
+    return islice(reachable(roots), _LOOKED_AT)
 
 
 def _is_stale(node: Any) -> bool:

@@ -3,6 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+from .. import errors as _errors
 from . import functional, init, utils
 from .compiled_module import CompiledModule as _CompiledModule
 from .containers import DataParallel, Identity, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
@@ -293,8 +294,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> _Any:
     if name in ("modules", "parallel"):
         return _importlib.import_module(f"pullback.nn.{name}")
-    raise AttributeError(
+    raise _errors.absent(
+        __name__,
         f"module 'pullback.nn' has no attribute {name!r}: it is not in pullback, or not yet.\n"
         "  What to do: write it as a subclass of pullback.nn.Module, with functions of pullback and "
-        "pullback.nn.functional."
+        "pullback.nn.functional.",
     )

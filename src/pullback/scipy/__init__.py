@@ -52,12 +52,12 @@ def __getattr__(name: str) -> Any:
     if name in __all__:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _REFUSED:
-        raise AttributeError(
-            errors.message(
-                f"pullback.scipy has no {name}, because {_REFUSED[name]}", do=f"use scipy.{name} on t.detach().numpy()"
-            )
+        text = errors.message(
+            f"pullback.scipy has no {name}, because {_REFUSED[name]}", do=f"use scipy.{name} on t.detach().numpy()"
         )
-    raise AttributeError(f"module 'pullback.scipy' has no attribute {name!r}; it has {', '.join(__all__)}")
+    else:
+        text = f"module 'pullback.scipy' has no attribute {name!r}; it has {', '.join(__all__)}"
+    raise errors.absent(__name__, text)
 
 
 def __dir__() -> list[str]:

@@ -73,7 +73,7 @@ def home(package: str, names: dict[str, Any], same: str = "") -> tuple[Callable[
     def find(name: str) -> Any:
         if name in handed_on:
             return getattr(importlib.import_module(f"scipy.{package}"), name)
-        raise AttributeError(_not_here(package, name))
+        raise errors.absent(f"pullback.scipy.{package}", _not_here(package, name))
 
     return find, lambda: sorted(names["__all__"])
 

@@ -40,11 +40,11 @@ def _reduce(self: Tensor, protocol: Any) -> Any:
 def _copy(self: Tensor) -> Any:
     """What the pickle of a tensor describes, on its memory; the graph's edge does not go with it, which is told."""
     if isinstance(self, Tensor) and self._edge is not None:
-        warnings.warn(
+        errors.tell(
             "copy.copy() of a Tensor that is not a leaf gives a leaf on the same memory, as in PyTorch: no gradient "
             "goes from it to where the values came from.\n  What to do: write tensor.clone(), or numpy.copy(tensor), "
             "which are recorded; copy.copy(tensor.detach()) for a leaf.",
-            stacklevel=errors.callers_level() + 1,  # past the module copy
+            errors.callers_level() + 1,  # past the module copy
         )
     return _reconstruct(self, None, *self.__reduce_ex__(4))
 

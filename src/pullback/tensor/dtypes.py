@@ -14,7 +14,7 @@ from __future__ import annotations
 import builtins
 import math
 import threading
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class _ForNumPy:
         return self.__numpy_dtype__
 
 
+_OF_NUMPYS = frozenset(name for name in dir(np.dtype) if not name.startswith("_"))
+
+
 class dtype(_ForNumPy):  # noqa: N801 - torch's name
     """An element type, e.g. `pullback.float32`.
 
@@ -68,6 +71,12 @@ class dtype(_ForNumPy):  # noqa: N801 - torch's name
     def numpy(self) -> np.dtype[Any]:
         """NumPy's dtype. ImportError for bfloat16 if ml_dtypes is not installed."""
         return _bfloat16() if self._numpy is None else self._numpy
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            text = f"'dtype' object has no attribute {name!r}"
+            raise AttributeError(kept_gradients.of_dtype(text, name) if name in _OF_NUMPYS else text)
 
     def __repr__(self) -> str:
         return f"pullback.{self.name}"

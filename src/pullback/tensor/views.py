@@ -7,7 +7,6 @@ was read by an index becomes `Overwritten`: it shows the new value, and says so 
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from typing import Any
 
@@ -76,13 +75,13 @@ class Overwritten(Tensor):
     @property
     def _data(self) -> Any:
         unmark(self)
-        warnings.warn(
+        errors.tell(
             "An element that was taken by an index, a[i], is used after its tensor was written to at that place. It is "
             "a view, as in PyTorch, and has the value that was written; of a NumPy array, a[i] is a number and keeps "
             "the old one.\n"
             "  What to do: for the old value, take a copy before the write, old = a[i].copy(); exchange elements with "
             "a[[i, j]] = a[[j, i]]. For the new value, take a[i] after the write.",
-            stacklevel=errors.callers_level(),
+            errors.callers_level(),
         )
         return self._data
 

@@ -3,6 +3,7 @@
 import importlib as _importlib
 from typing import Any as _Any
 
+from .. import errors as _errors
 from . import checkpoint, data
 from .time_steps import checkpoint_steps, explain_steps
 
@@ -16,7 +17,8 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> _Any:
     if name in ("dlpack", "hooks"):
         return _importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(
+    raise _errors.absent(
+        __name__,
         f"module 'pullback.utils' has no attribute {name!r}: it is not in pullback, or not yet "
-        "(README.md says what is)."
+        "(README.md says what is).",
     )

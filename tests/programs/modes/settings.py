@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ PROGRAMS, program = programs()
 def _reset(lib: Any) -> None:
     lib.use_deterministic_algorithms(False)
     lib.set_float32_matmul_precision("highest")
+    lib.set_warn_always(False)
 
 
 @contextlib.contextmanager
@@ -49,6 +51,33 @@ def what_was_told(lib: Any) -> Any:
     finally:
         _reset(lib)
     return found
+
+
+@program
+def warnings_that_are_given_once_are_given_always(lib: Any) -> Any:
+    x = lib.tensor([2.0], requires_grad=True)
+    found = []
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            lib.set_warn_always(True)
+            found.append(lib.is_warn_always_enabled())
+            for convert in (float, float):
+                convert(x)
+        found += [(str(w.message).partition("\n")[0], w.category.__name__) for w in said]
+    finally:
+        _reset(lib)
+    return found, lib.is_warn_always_enabled()
+
+
+@program
+def warnings_given_always_by_a_number(lib: Any) -> Any:
+    return lib.set_warn_always(1)
+
+
+@program
+def warnings_given_always_by_name(lib: Any) -> Any:
+    return lib.set_warn_always(b=True)
 
 
 @program

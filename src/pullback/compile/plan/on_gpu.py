@@ -132,7 +132,7 @@ class OnGpu:
 
     def _tell(self, reason: str) -> None:
         """Warn once in a process that loops are not compiled."""
-        if not self.told:
+        if errors.WarnAlways.on or not self.told:
             self.told.add(reason)
             warnings.warn(
                 f"compile: loops run as CuPy's functions, for they cannot be compiled: {reason}",

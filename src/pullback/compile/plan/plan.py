@@ -109,7 +109,7 @@ _told: set[str] = set()
 
 def tell(failure: cache.CompilerError) -> None:
     """Warn once in a process that loops run as NumPy, unless there is simply no compiler."""
-    if not isinstance(failure, cache.NoCompilerError) and "failure" not in _told:
+    if not isinstance(failure, cache.NoCompilerError) and (errors.WarnAlways.on or "failure" not in _told):
         _told.add("failure")
         warnings.warn(
             f"compile: loops run as NumPy, for they cannot be compiled: {failure}", stacklevel=errors.callers_level()

@@ -2,6 +2,7 @@
 
 from typing import Any as _Any
 
+from ... import errors as _errors
 from ...table.entry import NAMES as _NAMES
 from ...table.tensor_methods import enter_methods as _enter_methods
 from . import (
@@ -30,7 +31,8 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> _Any:
-    raise AttributeError(
+    raise _errors.absent(
+        __name__,
         f"module 'pullback.nn.functional' has no attribute {name!r}: it is not in pullback, or not yet.\n"
-        "  What to do: write it with functions of pullback."
+        "  What to do: write it with functions of pullback.",
     )

@@ -289,6 +289,8 @@ fmod: Operation = elementwise(
     refused=_BY_ZERO,
 )
 NUMPY[np.divmod] = lambda x1, x2: (floor_divide(x1, x2), remainder(x1, x2))
+METHODS["__divmod__"] = lambda self, other: (self // other, self % other)  # numbers have it; torch has not
+METHODS["__rdivmod__"] = lambda self, other: (other // self, other % self)
 reciprocal = elementwise(
     "reciprocal",
     np.reciprocal,

@@ -5,17 +5,19 @@ The derivative of rounding is 0 where it exists, and torch's choice elsewhere. T
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 import numpy as np
 
 from ... import errors
 from ...table.calls import on
-from ...table.entry import constant, elementwise, pointwise, special
+from ...table.entry import METHODS, constant, elementwise, pointwise, special
 from ...table.operands import FLOATS, REAL, REAL_NUMBERS, Operation, is_number, need, need_both, plain
 from ...table.results import result_type
 from ...table.samples import EDGE_PAIRS, EDGES, NO_UNARY, A, Differs, S, V, inf, nan, pairs, unary
 from ...tensor.arrays import copied, in_order, writable
+from ...tensor.tensor import Tensor
 
 floor: Operation = elementwise(
     "floor",
@@ -90,6 +92,22 @@ def round(input: Any, decimals: int = 0) -> Any:
         raise TypeError(errors.message("round()", expected="decimals to be an int", found=errors.describe(decimals)))
     need("round", FLOATS if decimals else REAL_NUMBERS, input)
     return copied(input) if input.dtype.kind in "iu" else np.round(input, decimals)
+
+
+def _rounded(self: Tensor, ndigits: int | None = None) -> Any:
+    """Python's ``round(t, ndigits)``, of any tensor; without `ndigits` an int, of a tensor with one element."""
+    if ndigits is not None:
+        return round(self, decimals=ndigits if self.is_floating_point() else min(ndigits, 0))
+    if self._data.size != 1:
+        raise TypeError(
+            errors.message(
+                "round()", expected="a tensor with one element", found=errors.describe(self), do="write numpy.round(t)"
+            )
+        )
+    return builtins.round(self._number("int"))
+
+
+METHODS["__round__"] = _rounded
 
 
 signbit: Operation = constant(

@@ -7,7 +7,6 @@ smallest, so all of these return it.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -47,10 +46,10 @@ def _pair_type(name: str) -> Any:
         def call(self: Any, *index: Any) -> Any:
             level = errors.callers_level()  # the library itself may look into it
             if level == 2 and not (index and isinstance(index[0], tuple)):
-                warnings.warn(
+                errors.tell(
                     f"t.{name}(axis=...) gives a pair of values and indices here, as in PyTorch, and one of them is "
                     f"taken. NumPy's method gives the values alone.\n  {advice}",
-                    stacklevel=level,
+                    level,
                 )
             return method(self, *index)
 
