@@ -1,0 +1,73 @@
+"""`pullback port FILE.py ...`: the lines of a NumPy program that may have to be written in another way for Tensors.
+
+The program is read by `ast` and never run. `dependence` says what may depend on the parameters; `calls`, `writes` and
+`of_scipy` look at what is done with it; `advice` has the texts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+from pathlib import Path
+
+from ..script import TargetError
+from .advice import Finding, Reader
+from .calls import Calls
+from .dependence import Program
+from .of_scipy import OfSciPy
+from .writes import Writes, written
+
+THEN = "Run it then, and compare values with those on arrays."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("files", nargs="+", metavar="FILE.py", help="a NumPy program, which is read and not run")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command: 0 where all files were read, whatever was found."""
+    found = {file: findings(read(file)) for file in arguments.files}
+    count = sum(map(len, found.values()))
+    if arguments.json:
+        rows = [{"file": file, **f._asdict()} for file, told in found.items() for f in told]
+        print(json.dumps({"findings": rows}, indent=1))
+        return 0
+    for file, told in found.items():
+        for f in told:
+            print(f"{file}:{f.line}: {f.written}  ->  {f.write}  ({f.why})")
+    lines = "1 line" if count == 1 else f"{count or 'no'} lines"
+    print(f"{lines} to write in another way. {THEN}")
+    return 0
+
+
+def read(file: str) -> str:
+    """The text of a file; `TargetError`, where it has none."""
+    path = Path(file)
+    if not path.is_file():
+        reason = "is a folder" if path.is_dir() else "does not exist"
+        raise TargetError(f"{path} {reason}; expected a Python file, as FILE.py")
+    try:
+        text = path.read_text("utf-8-sig")
+        ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise TargetError(f"{path} is not a Python file: {error}") from None
+    return text
+
+
+def findings(source: str) -> list[Finding]:
+    """What `pullback port` says of a program, by line.
+
+    >>> for f in findings("import numpy as np\\ndef f(x):\\n    return np.array([x[0], x[1] ** 2])"):
+    ...     print(f.line, f.written, "->", f.write)
+    3 np.array([x[0], x[1] ** 2]) -> np.stack([x[0], x[1] ** 2])
+    """
+    program = Program(ast.parse(source))
+    found: list[Finding] = []
+    writes = written(program)
+    for scope in program.scopes:
+        Writes(program, scope, source, found, writes).read()
+        Calls(program, scope, source, found).read()
+    OfSciPy(program, source, found, Reader(program, program.module, source, found)).read()
+    return sorted(dict.fromkeys(found))
