@@ -63,11 +63,11 @@ def findings(source: str) -> list[Finding]:
     ...     print(f.line, f.written, "->", f.write)
     3 np.array([x[0], x[1] ** 2]) -> np.stack([x[0], x[1] ** 2])
     """
-    program = Program(ast.parse(source))
+    program = Program(source)
     found: list[Finding] = []
     writes = written(program)
     for scope in program.scopes:
-        Writes(program, scope, source, found, writes).read()
-        Calls(program, scope, source, found).read()
-    OfSciPy(program, source, found, Reader(program, program.module, source, found)).read()
+        Writes(program, scope, found, writes).read()
+        Calls(program, scope, found).read()
+    OfSciPy(program, Reader(program, program.module, found)).read()
     return sorted(dict.fromkeys(found))

@@ -11,11 +11,14 @@ from .dependence import Program, Scope
 _DEPENDS = "if it depends on the parameters: "
 
 KINDS = {
-    "made": ("`out = np.zeros(n)`, then `out[i] = t`", "an array holds no graph; t is any Tensor that the function gets"),
+    "made": (
+        "`out = np.zeros(n)`, then `out[i] = t`",
+        "an array holds no graph; t is any Tensor that the function gets",
+    ),
     "eye": ("`np.eye(n)`, `np.ones(n)` that is written to", "an array holds no graph; t is any Tensor there"),
     "whole": ("`out += t`, where `out` is an array", "an array holds no graph"),
     "full": ("`np.full(n, t)`, `np.full_like(a, t)`", "an array holds no graph"),
-    "arange": ("`np.arange(t, end)`", "an array holds no graph"),
+    "arange": ("`np.arange(t, end)`", _DEPENDS + "an array holds no graph"),
     "array": ("`np.array([a, b])`", "np.array makes an array of numbers"),
     "block": ("`np.array([[a, b], [c, d]])`", "np.array makes an array of numbers"),
     "asarray": ("t for numpy.asarray(t)", "it makes an array of numbers; np.stack(x), if x is a list of them"),
@@ -42,9 +45,17 @@ KINDS = {
     "given": ("", "what requires grad is not written to; if it is given to the function as it is"),
     "element": ("`old = a[0]` before `a` is written to", "an element of a Tensor is a view, which changes with it"),
     "swap": ("`a[0], a[1] = a[1], a[0]`; `x, y = a` before a write", "an element of a Tensor is a view"),
-    "added": ("`s += t`, where `s` is an element or has another name, too: `old = s`", "+= writes to what has two names"),
+    "flip": ("`np.flip(y)[0] = t`, `np.rot90(y)[0] = t`", "what it gives of a Tensor is a copy"),
+    "added": (
+        "`s += t`, where `s` is an element or has another name, too: `old = s`",
+        "+= writes to what has two names",
+    ),
     "draw": ("`rng.normal(t, s)`", _DEPENDS + "a generator fills an array"),
-    "nan": ("`np.where(x > 0, np.sqrt(x), 0.0)`", "where x is not chosen, its derivative may be NaN, and 0 * NaN is NaN"),
+    "nan": (
+        "`np.where(x > 0, np.sqrt(x), 0.0)`",
+        "where x is not chosen, its derivative may be NaN, and 0 * NaN is NaN",
+    ),
+    "missing": ("`r = (data - t) / s`, then `r[np.isnan(data)] = 0`", "the gradient is NaN, masked too late"),
     "no rule": ("", _DEPENDS + "NumPy's function has no rule for Tensors"),
     "joined": ("", "it makes an array of numbers"),
     "vectorize": ("", "it calls the function on numbers"),
@@ -57,7 +68,10 @@ KINDS = {
 """The kinds: what stands on the page (in the table, or of a message there), and the reason in short."""
 
 
-ENTRIES = "lists of values, rows and columns, then pullback.scipy.sparse.csr_array((np.stack(values), (rows, columns)), shape=...)"
+ENTRIES = (
+    "lists of values, rows and columns, then pullback.scipy.sparse.csr_array((np.stack(values), (rows, columns)), "
+    "shape=...)"
+)
 
 
 class Finding(NamedTuple):
@@ -74,8 +88,8 @@ class Finding(NamedTuple):
 class Reader:
     """One scope of a program, read for one group of rules. `found` collects what they find."""
 
-    def __init__(self, program: Program, scope: Scope, source: str, found: list[Finding]) -> None:
-        self.program, self.scope, self.source, self.found = program, scope, source, found
+    def __init__(self, program: Program, scope: Scope, found: list[Finding]) -> None:
+        self.program, self.scope, self.found = program, scope, found
 
     def add(self, node: ast.AST, kind: str, write: str, written: str = "", why: str = "") -> None:
         """Enter a finding at a node."""
@@ -85,7 +99,7 @@ class Reader:
 
     def text(self, node: ast.AST) -> str:
         """A node as it is written in the file, on one line."""
-        return " ".join((ast.get_source_segment(self.source, node) or ast.unparse(node)).split())
+        return self.program.text(node)
 
     def arguments(self, call: ast.Call, without: tuple[str, ...] = ()) -> list[str]:
         """The arguments of a call as they are written."""
@@ -105,7 +119,9 @@ class Reader:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
             return self.is_list(node.left) or self.is_list(node.right)
         values = self.program.bindings(node, self.scope) if isinstance(node, ast.Name | ast.Attribute) else []
-        return any(isinstance(v, ast.List | ast.ListComp) or (isinstance(v, ast.Call) and self.is_list(v)) for _, v in values)
+        return any(
+            isinstance(v, ast.List | ast.ListComp) or (isinstance(v, ast.Call) and self.is_list(v)) for _, v in values
+        )
 
 
 def short(text: str, most: int = 72) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from ...tensor.protocol import INSTEAD
 from .advice import Reader, operand
-from .dependence import PLACE, VALUE
+from .dependence import CONSTANT, PLACE, VALUE
 
 _words = str.split
 _ALWAYS = frozenset(_words("take searchsorted ptp argpartition compress choose"))
@@ -48,8 +47,13 @@ class Calls(Reader):
                     self._call(node)
                 case ast.Subscript(value=value, slice=index):
                     self._subscript(node, value, index)
-                case ast.Attribute(attr="flat", value=value) if self.level(value) >= PLACE:
-                    self.add(node, "memory", f"{self.text(value)}.reshape(-1), to read; {self.text(value)}[...] = to write")
+                case ast.Assign(targets=[ast.Attribute(attr="flat", value=y)], value=value) if (
+                    self.level(value) >= PLACE
+                ):
+                    a = self.text(y)
+                    self.add(node, "memory", f"{a}[...] = np.reshape({self.text(value)}, np.shape({a}))")
+                case ast.Attribute(attr="flat", value=value, ctx=ast.Load()) if self.level(value) >= PLACE:
+                    self.add(node, "memory", f"{self.text(value)}.reshape(-1)", why="a Tensor has no flat")
                 case ast.Compare(left=left, comparators=[right]) if any(map(self._is_dtype, (left, right))):
                     self._dtype(node, left, right)
                 case ast.BinOp(left=left, right=right):
@@ -69,13 +73,21 @@ class Calls(Reader):
         if (full := self.program.full_name(value)) in ("numpy.r_", "numpy.c_"):
             if self.level(index) == VALUE:
                 parts = index.elts if isinstance(index, ast.Tuple) else [index]
-                wrapped = [t if self.is_list(e) else f"np.atleast_1d({t})" for e, t in zip(parts, map(self.text, parts), strict=True)]
+                wrapped = [
+                    t if self.is_list(e) else f"np.atleast_1d({t})"
+                    for e, t in zip(parts, map(self.text, parts), strict=True)
+                ]
                 joined = ", ".join(wrapped if full == "numpy.r_" else map(self.text, parts))
                 self.add(node, "joined", f"np.{'concatenate' if full == 'numpy.r_' else 'column_stack'}([{joined}])")
             return
         parts = index.elts if isinstance(index, ast.Tuple) else [index]
         for axis, part in enumerate(parts):
-            if isinstance(part, ast.Slice) and _is_negative(part.step) and self.level(value) >= PLACE and not self.is_list(value):
+            if (
+                isinstance(part, ast.Slice)
+                and _is_negative(part.step)
+                and self.level(value) >= PLACE
+                and not self.is_list(value)
+            ):
                 rest = [":" if p is part else self.text(p) for p in parts]
                 before = self.text(value) if all(r == ":" for r in rest) else f"{self.text(value)}[{', '.join(rest)}]"
                 if part.lower is part.upper is None and part.step.operand.value == 1:  # type: ignore[union-attr]
@@ -97,11 +109,10 @@ class Calls(Reader):
         elif isinstance(call.func, ast.Name):
             self._builtin(call, call.func.id)
         elif isinstance(call.func, ast.Attribute) and not full:
-            if self.level(call.func.value) >= PLACE:
-                if call.func.attr not in self.program.functions and not self._is_scipys(call.func.value):
-                    self._method(call, call.func.value, call.func.attr)
-            else:
+            if call.func.attr == "normal" or call.func.attr in _DRAWS | _DRAWS_OF_NUMBERS:
                 self._draw(call, call.func.attr)
+            elif call.func.attr not in self.program.functions and not self._is_scipys(call.func.value):
+                self._method(call, call.func.value, call.func.attr)
         for k in call.keywords:
             if k.arg == "out" and max(self.program.given_to(call, self.scope), self.level(call.func)) == VALUE:
                 rest = f"{self.text(call.func)}({', '.join(self.arguments(call, ('out',)))})"
@@ -145,11 +156,22 @@ class Calls(Reader):
             size = texts.get("size", f"np.shape({loc})")
             self.add(call, "draw", f"{loc} + {operand(scale)} * {self.text(call.func)}(size={size})")
         elif name in _DRAWS:
-            self.add(call, "draw", f"the rvs() of pullback.scipy.stats for {name}, or a draw of fixed numbers that is transformed")
+            self.add(
+                call,
+                "draw",
+                f"the rvs() of pullback.scipy.stats for {name}, or a draw of fixed numbers that is transformed",
+            )
         elif name in _DRAWS_OF_NUMBERS:
-            self.add(call, "draw", f"{name}() of t.detach().numpy()", why="if it depends on the parameters: what is drawn among integers has no derivative")
+            self.add(
+                call,
+                "draw",
+                f"{name}() of t.detach().numpy()",
+                why="if it depends on the parameters: what is drawn among integers has no derivative",
+            )
 
     def _method(self, call: ast.Call, owner: ast.expr, name: str) -> None:
+        if self.level(owner) < PLACE:
+            return
         x, given = self.text(owner), self.arguments(call)
         instead = f"np.{name}({', '.join([x, *given])})"
         axis = bool(call.args) or any(k.arg == "axis" and self.text(k.value) != "None" for k in call.keywords)
@@ -158,7 +180,12 @@ class Calls(Reader):
             self.add(call, "std", instead)
         elif name in ("max", "min") and axis:
             self.add(call, "max", instead)
-        elif name in ("sort", "partition") and id(call) in self.alone and not self.is_list(owner) and not _sorts_lists(call):
+        elif (
+            name in ("sort", "partition")
+            and id(call) in self.alone
+            and not self.is_list(owner)
+            and not _sorts_lists(call)
+        ):
             self.add(call, "sort", f"{x} = {instead}")
         elif name in ("nonzero", "repeat") and not (name == "repeat" and self.is_list(owner)):
             self.add(call, name, instead)
@@ -167,7 +194,11 @@ class Calls(Reader):
             self.add(call, "method", f"np.transpose({x}{order})")
         elif name == "dot":
             self.add(call, "method", instead, why="PyTorch's method takes two vectors")
-        elif name in _ALWAYS or (name in ("cumsum", "cumprod") and not axis) or (name in ("ravel", "reshape") and in_order):
+        elif (
+            name in _ALWAYS
+            or (name in ("cumsum", "cumprod") and not axis)
+            or (name in ("ravel", "reshape") and in_order)
+        ):
             if name == "reshape" and len(call.args) > 1:
                 order = ", ".join(given[len(call.args) :])
                 instead = f"np.reshape({x}, ({', '.join(given[: len(call.args)])}), {order})"
@@ -197,10 +228,10 @@ class Calls(Reader):
             self.add(call, "test", f"np.ndim({texts[0]}) == 0")
         elif name == "full" and len(texts) > 1 and self.level(call.args[1]) == VALUE and not self._is_written(call):
             self.add(call, "full", f"{operand(texts[1])} * np.ones({texts[0]})")
+        elif name == "full_like" and self.level(first) == CONSTANT and not self._is_written(call):
+            self.add(call, "full", f"{operand(texts[1])} * np.ones_like({texts[0]})")
         elif name == "arange":
-            steps = [first, call.args[2]] if len(texts) > 2 else [first] if len(texts) > 1 else []
-            if max(map(self.level, steps), default=0) == VALUE and len(texts) > 2:
-                self.add(call, "arange", f"{operand(texts[0])} + {operand(texts[2])} * np.arange(n), n the number of steps")
+            self._arange(call, texts)
         elif name == "nan_to_num" and any(k.arg == "copy" and self.text(k.value) == "False" for k in call.keywords):
             self.add(call, "diagonal", f"{texts[0]} = np.nan_to_num({', '.join(self.arguments(call, ('copy',)))})")
         elif name == "where" and len(texts) == 3:
@@ -209,6 +240,12 @@ class Calls(Reader):
             self.add(call, "no rule", INSTEAD[function].removeprefix("write "))
         else:
             self._lists(call, name)
+
+    def _arange(self, call: ast.Call, texts: list[str]) -> None:
+        steps = {1: [], 2: call.args[:1]}.get(len(texts), [*call.args[:1], *call.args[2:]])
+        if max(map(self.level, steps), default=CONSTANT) == VALUE:
+            by = f"{operand(texts[2])} * " if len(texts) > 2 else ""
+            self.add(call, "arange", f"{operand(texts[0])} + {by}np.arange(n), of n numbers")
 
     def _is_written(self, call: ast.Call) -> bool:
         return any(f.kind == "made" and (f.line, f.column) == (call.lineno, call.col_offset) for f in self.found)
@@ -221,14 +258,20 @@ class Calls(Reader):
             "put": f"{y}.reshape(-1)[{texts[1]}] = {value}",
         }
         if name != "copyto" or not any(k.arg == "where" for k in call.keywords):
-            self.add(call, "diagonal" if name == "fill_diagonal" else "memory", instead.get(name, f"{y}[{texts[1]}] = {value}"))
+            self.add(
+                call,
+                "diagonal" if name == "fill_diagonal" else "memory",
+                instead.get(name, f"{y}[{texts[1]}] = {value}"),
+            )
         else:
             where = next(self.text(k.value) for k in call.keywords if k.arg == "where")
             self.add(call, "memory", f"{y}[...] = np.where({where}, {texts[1]}, {y})")
 
     def _without_protocol(self, call: ast.Call, name: str, texts: list[str], given: int) -> None:
         if name in ("vectorize", "frompyfunc"):
-            self.add(call, "vectorize", f"pullback.vmap({texts[0]}), or call {texts[0]} on the whole, with np.where for if")
+            self.add(
+                call, "vectorize", f"pullback.vmap({texts[0]}), or call {texts[0]} on the whole, with np.where for if"
+            )
         elif given == VALUE and name == "fromiter":
             self.add(call, "joined", f"np.stack([{texts[0].strip('()')}])")
         elif given == VALUE and name.startswith("nd"):
@@ -239,10 +282,18 @@ class Calls(Reader):
     def _array(self, call: ast.Call, first: ast.expr, name: str) -> None:
         text = self.text(first)
         if id(call) in self.nested or not self.is_list(first):
-            copied = f"{operand(text)}.copy()" if name == "array" and not any(k.arg == "copy" for k in call.keywords) else text
+            copied = (
+                f"{operand(text)}.copy()"
+                if name == "array" and not any(k.arg == "copy" for k in call.keywords)
+                else text
+            )
             self.add(call, "asarray", text if id(call) in self.nested else copied)
         elif any(isinstance(e, ast.List | ast.ListComp | ast.Tuple) for e in _elements(first)):
-            self.add(call, "block", f"np.block({text.replace('(', '[').replace(')', ']') if isinstance(first, ast.Tuple) else text})")
+            self.add(
+                call,
+                "block",
+                f"np.block({text.replace('(', '[').replace(')', ']') if isinstance(first, ast.Tuple) else text})",
+            )
         else:
             self.add(call, "array", f"np.stack({f'[{text[1:-1]}]' if isinstance(first, ast.GeneratorExp) else text})")
 
@@ -259,11 +310,15 @@ class Calls(Reader):
 
     def _where(self, call: ast.Call) -> None:
         condition, *branches = call.args
-        asked = {self.text(n) for n in ast.walk(condition) if isinstance(n, ast.Name | ast.Subscript) and self.level(n) == VALUE}
+        asked = {
+            self.text(n)
+            for n in ast.walk(condition)
+            if isinstance(n, ast.Name | ast.Subscript) and self.level(n) == VALUE
+        }
         for branch in branches:
             for inner in ast.walk(branch):
                 for risky in self._risky(inner):
-                    inside = {self.text(n) for n in ast.walk(risky)}
+                    inside = {self.text(n) for n in ast.walk(risky) if isinstance(n, ast.Name | ast.Subscript)}
                     if x := next(iter(sorted(asked & inside)), ""):
                         safe = f"np.where({self.text(condition)}, {x}, 1.0)"
                         where = safe if branch is branches[0] else f"np.where({self.text(condition)}, 1.0, {x})"
@@ -315,5 +370,7 @@ def _sorts_lists(call: ast.Call) -> bool:
 
 def _numpys(full: str) -> Any:
     """The function of NumPy of this name, or None."""
-    return reduce(lambda home, name: getattr(home, name, None), full.split(".")[1:], np)
-
+    found: Any = np
+    for name in full.split(".")[1:]:
+        found = getattr(found, name, None)
+    return found

@@ -43,6 +43,7 @@ class Scope:
     parameters: list[str] = field(default_factory=list)
     bound: dict[str, list[ast.expr]] = field(default_factory=dict)
     levels: dict[str, int] = field(default_factory=dict)
+    result: int = 0
     returned: list[ast.expr] = field(default_factory=list)
 
     def own(self) -> Iterator[ast.AST]:
@@ -82,8 +83,11 @@ def root_of(target: ast.expr) -> ast.expr:
 class Program:
     """A parsed file, with the scopes in it and the levels of what is bound."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.tree = tree
+    def __init__(self, source: str) -> None:
+        self.tree = tree = ast.parse(source)
+        self._lines = [line.encode() for line in source.split("\n")]
+        self._texts: dict[ast.AST, str] = {}
+        self._levels: dict[ast.AST, int] = {}  # as of this round
         self.imported: dict[str, str] = {}
         self.module = Scope(tree, None)
         self.scopes = [self.module]
@@ -153,7 +157,7 @@ class Program:
     def _integers(self, scope: Scope, found: list[ast.expr], call: ast.Call | None) -> None:
         """Enter what sizes, ranges and slices are made of: it is a whole number."""
         if call is not None and found and key_of(call.func) != "range":
-            found = found[:2] if ".eye" == key_of(call.func) else found[:1]
+            found = found[:2] if key_of(call.func) == ".eye" else found[:1]
         while found:
             node = found.pop()
             match node:
@@ -171,7 +175,7 @@ class Program:
     def _settle(self) -> None:
         for scope in self.scopes[1:]:
             for name, begin in _parameters(scope.node):
-                scope.levels[name] = begin if self._is_open(scope) or scope.of_class and name == "self" else CONSTANT
+                scope.levels[name] = begin if self._is_open(scope) or (scope.of_class and name == "self") else CONSTANT
         for _ in range(20):
             if not self._round():
                 return
@@ -193,6 +197,7 @@ class Program:
 
     def _round(self) -> bool:
         changed = False
+        self._levels.clear()
         for scope in self.scopes:
             for name, values in scope.bound.items():
                 changed |= _raise(scope.levels, name, self._bound(name, values, scope))
@@ -200,6 +205,8 @@ class Program:
                 for name, value, caller in self.given(scope):
                     known = dict(_parameters(scope.node)).get(name, VALUE)
                     changed |= _raise(scope.levels, name, min(known, self.level(value, caller)))
+            before, scope.result = scope.result, max((self.level(v, scope) for v in scope.returned), default=CONSTANT)
+            changed |= before != scope.result
         for key, pairs in self.shared.items():
             changed |= _raise(self.shared_levels, key, max(self.level(v, s) for s, v in pairs))
         return changed
@@ -246,10 +253,27 @@ class Program:
                 return f"{home}.{name}" if home else ""
         return ""
 
+    def text(self, node: ast.AST) -> str:
+        """A node as it is written in the file, on one line."""
+        if node not in self._texts:
+            first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
+            lines = self._lines[first : last + 1]
+            lines[-1] = lines[-1][: node.end_col_offset]  # type: ignore[attr-defined]
+            lines[0] = lines[0][node.col_offset :]  # type: ignore[attr-defined]
+            self._texts[node] = " ".join(b" ".join(lines).decode().split())
+        return self._texts[node]
+
     def level(self, node: ast.AST | None, scope: Scope) -> int:
         """How far a value may depend on the parameters."""
+        if node is None:
+            return CONSTANT
+        if node not in self._levels:
+            self._levels[node] = self._level(node, scope)
+        return self._levels[node]
+
+    def _level(self, node: ast.AST, scope: Scope) -> int:
         match node:
-            case None | ast.Constant() | ast.JoinedStr():
+            case ast.Constant() | ast.JoinedStr():
                 return CONSTANT
             case ast.Name(id=name):
                 home = self.home(name, scope)
@@ -272,7 +296,12 @@ class Program:
                 return max(self.level(body, scope), self.level(other, scope))
             case ast.UnaryOp(op=ast.Not()):
                 return min(PLACE, self._highest(node, scope))
-            case ast.ListComp(elt=value) | ast.SetComp(elt=value) | ast.GeneratorExp(elt=value) | ast.DictComp(value=value):
+            case (
+                ast.ListComp(elt=value)
+                | ast.SetComp(elt=value)
+                | ast.GeneratorExp(elt=value)
+                | ast.DictComp(value=value)
+            ):
                 return self.level(value, scope)
             case ast.Lambda():
                 inner = next((s for s in self.scopes if s.node is node), scope)
@@ -299,14 +328,14 @@ class Program:
             if name in _BUILTIN_CONSTANTS and self.home(name, scope) is None:
                 return CONSTANT
             given = self.given_to(call, scope)
-            inside = [self.level(v, s) for s in self.functions.get(name, []) for v in s.returned]
+            inside = [s.result for s in self.functions.get(name, []) if s.returned]
             if inside or name in self.classes or hasattr(builtins, name):
                 nested = any(s.parent is not self.module for s in self.functions.get(name, []))
                 return max(inside, default=given) if nested else min(given, max(inside, default=VALUE))
             return max(given, self.level(call.func, scope))
         if name in _OF_TEXT:
             return CONSTANT
-        if name in self.functions and (inside := [self.level(v, s) for s in self.functions[name] for v in s.returned]):
+        if name in self.functions and (inside := [s.result for s in self.functions[name] if s.returned]):
             return min(max(inside), max(self.given_to(call, scope), self.level(_owner(call), scope)))
         found = max(self.given_to(call, scope), self.level(_owner(call), scope))
         to_whole = name == "astype" and any(key_of(a) in ("int", "bool") for a in call.args)

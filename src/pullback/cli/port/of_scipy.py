@@ -7,12 +7,13 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
-from .advice import ENTRIES, Finding, operand
+from .advice import ENTRIES, Reader, operand
 from .dependence import VALUE, Program, Scope, key_of
 
 _OLDER = {"diags": "diags_array", "eye": "eye_array", "identity": "eye_array", "spdiags": "diags_array"}
 _ENTRIES = ("lil_matrix", "dok_matrix", "lil_array", "dok_array")
 _LIKE_SCIPYS = ("coo_matrix", "bsr_matrix", "bsr_array", "dia_matrix", "dia_array")
+IF_INNER = "if its result is differentiated: a solver that is called at the end, with jac=, stays SciPy's"
 _OUTER = "minimize least_squares minimize_scalar root fsolve curve_fit".split()
 
 
@@ -55,8 +56,8 @@ class Names:
 class OfSciPy:
     """The findings about SciPy in a whole file: a line for each import, and for each use that cannot be imported."""
 
-    def __init__(self, program: Program, source: str, found: list[Finding], reader: Any) -> None:
-        self.program, self.source, self.found, self.reader = program, source, found, reader
+    def __init__(self, program: Program, reader: Reader) -> None:
+        self.program, self.reader = program, reader
         self.names = Names()
 
     def read(self) -> None:
@@ -81,7 +82,9 @@ class OfSciPy:
                 self._refused(places, package, name)
             elif self.names.installed:
                 cls = "".join(part.capitalize() for part in name.split("_"))
-                self._report(places, "unknown", lambda call, cls=cls: f"{cls}.apply(...) of a pullback.autograd.Function")
+                self._report(
+                    places, "unknown", lambda call, cls=cls: f"{cls}.apply(...) of a pullback.autograd.Function"
+                )
             else:
                 here[full] = name
         self._imports(here, needed)
@@ -93,9 +96,9 @@ class OfSciPy:
             case ast.Call(func=func):
                 if self._is_scipys(node):
                     outer = self.program.full_name(func).rpartition(".")[2] in _OUTER
-                    if self.program.given_to(node, scope) == VALUE or self._closes(node, scope):
-                        if not (outer and any(k.arg == "jac" for k in node.keywords)):
-                            yield node
+                    given = self.program.given_to(node, scope) == VALUE or self._closes(node, scope)
+                    if given and not (outer and any(k.arg == "jac" for k in node.keywords)):
+                        yield node
                 elif self.program.given_to(node, scope) == VALUE:
                     made = func.value if isinstance(func, ast.Attribute) else func
                     yield from self._made(made, scope)
@@ -109,7 +112,9 @@ class OfSciPy:
         names = {a.id for a in call.args if isinstance(a, ast.Name)}
         inner = {s.name: s for s in self.program.scopes if s.parent is scope and scope.parent is not None}
         return any(
-            self.program.level(value, inner[name]) == VALUE for name in names & inner.keys() for value in inner[name].returned
+            self.program.level(value, inner[name]) == VALUE
+            for name in names & inner.keys()
+            for value in inner[name].returned
         )
 
     def _made(self, node: ast.expr, scope: Scope) -> list[ast.Call]:
@@ -136,13 +141,17 @@ class OfSciPy:
         if package == "optimize" and all(c.args and key_of(c.args[0]) for _, c in places):
             return  # a solver that calls the program: it stays SciPy's
 
+        scopes = {id(call): scope for scope, call in places}
+
+        def value(node: ast.expr, call: ast.Call) -> str:
+            text = self.reader.text(node)
+            is_value = self.program.level(node, scopes[id(call)]) == VALUE
+            return f"{operand(text)}.detach().numpy()" if is_value else text
+
         def write(call: ast.Call) -> str:
-            values = [
-                f"{operand(self.reader.text(a))}.detach().numpy()" if self.program.level(a, scope) == VALUE else self.reader.text(a)
-                for scope, c in places if c is call for a in call.args
-            ]  # fmt: skip
+            values = [value(a, call) for a in call.args]
             rest = self.reader.arguments(call)[len(call.args) :]
-            return f"{self.reader.text(call.func)}({', '.join([*values[: len(call.args)], *rest])})"
+            return f"{self.reader.text(call.func)}({', '.join([*values, *rest])})"
 
         self._report(places, "refused", write, why=f"of Tensors; {self.names.refused[f'{package}.{name}']}")
 
@@ -154,16 +163,26 @@ class OfSciPy:
                 case ast.Import(names=names):
                     for a in names:
                         if a.asname and a.name.startswith("scipy."):
-                            if any(full.startswith(f"{a.name}.") for full in here):
-                                parent, _, last = a.name.rpartition(".")
-                                renamed = f" as {a.asname}" if a.asname != last else ""
-                                self.reader.add(node, "scipy", f"from pullback.{parent} import {last}{renamed}")
+                            self._whole(node, a.name, a.asname, here)
         for full, newer in here.items():
             for _, call in needed[full]:
                 text = self.reader.text(call.func)
                 if text.startswith("scipy."):
                     package, name = self.names.split(full)
-                    self.reader.add(call, "scipy", f"pullback.scipy.{package}.{newer}{text.removeprefix(f'scipy.{package}.{name}')}", text)
+                    self.reader.add(
+                        call,
+                        "scipy",
+                        f"pullback.scipy.{package}.{newer}{text.removeprefix(f'scipy.{package}.{name}')}",
+                        text,
+                    )
+
+    def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str]) -> None:
+        """``import scipy.linalg as sl``."""
+        used = [full.rpartition(".")[2] for full in here if full.startswith(f"{package}.")]
+        parent, _, last = package.rpartition(".")
+        if used:
+            write = f"from pullback.{parent} import {last}" + f" as {alias}" * (alias != last)
+            self.reader.add(node, "scipy", write, why=IF_INNER if set(used) <= set(_OUTER) else "")
 
     def _from(self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str]) -> None:
         taken, left = [], []
@@ -177,5 +196,7 @@ class OfSciPy:
             elif a.name not in _ENTRIES:
                 left.append(a.name)
         if taken:
-            why = f"SciPy's own: {', '.join(left)}" if left else ""
+            why = f"{', '.join(left)} may stay SciPy's" if left else ""
+            if set(taken) <= set(_OUTER):
+                why = IF_INNER
             self.reader.add(node, "scipy", f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}", why=why)

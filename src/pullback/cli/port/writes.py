@@ -15,14 +15,14 @@ _KEPT = frozenset(_words("exp exp2 expm1 sqrt cbrt tanh tan solve inv pinv chole
 
 _LINEAR = frozenset(
     _words("""sum mean diff roll concatenate stack hstack vstack pad cumsum copy reshape transpose ravel flatten real
-    imag conj zeros_like ones_like empty_like full_like where flip len float range trace diagonal shape interp
-    diag tril triu squeeze swapaxes moveaxis expand_dims broadcast_to exp sqrt tanh floor ceil argmax argmin argsort isnan isfinite
-    fft ifft rfft irfft any all astype searchsorted nonzero ptp tile repeat take gradient""")
+    imag conj zeros_like ones_like empty_like full_like where flip len float range trace diagonal shape interp diag
+    tril triu squeeze swapaxes moveaxis expand_dims broadcast_to exp sqrt tanh floor ceil argmax argmin argsort isnan
+    isfinite fft ifft rfft irfft any all astype searchsorted nonzero ptp tile repeat take gradient""")
 )
 """Functions that keep nothing of their argument for the backward pass."""
 
 _WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
-_SIZED = MAKERS - {"full"}
+_ARRAYS = MAKERS | frozenset(_words("array linspace arange tile repeat concatenate sin cos exp"))
 
 
 class Write(NamedTuple):
@@ -91,9 +91,9 @@ class Writes(Reader):
     """What is found in statements that write, and at what they write to."""
 
     def __init__(
-        self, program: Program, scope: Scope, source: str, found: list[Finding], all_writes: dict[Key, list[Write]]
+        self, program: Program, scope: Scope, found: list[Finding], all_writes: dict[Key, list[Write]]
     ) -> None:
-        super().__init__(program, scope, source, found)
+        super().__init__(program, scope, found)
         self.writes = all_writes
         self.own = list(scope.own())
 
@@ -120,7 +120,9 @@ class Writes(Reader):
                         elif isinstance(target, ast.Subscript):
                             self._overwrites(node, target, part, None)
                             self._to_copy(node, target)
+                            self._missing(node, target, part)
                     self._swap(node, targets, value)
+                    self._unpacked(node, targets, value)
                 case ast.AnnAssign(target=target, value=ast.expr() as value) if key_of(target):
                     self._bound(node, target, value)
                 case ast.AugAssign(target=target, value=value, op=op):
@@ -136,16 +138,17 @@ class Writes(Reader):
         writes = [w for w in self.of(target) if w.level == VALUE]
         parts = sorted({w.line for w in writes if not w.whole})
         makers = list(self._makers(value))
-        if parts:
-            why = f"written to in line{'s' if len(parts) > 1 else ''} {_listed(parts)}"
-            for call in makers:
-                self._made(call, why)
-            if not makers and not self._matrix(value) and self._is_constant_array(value):
-                a = self.text(target)
-                self.add(node, "made", f"{a} = {a} + np.zeros_like(t, shape=np.shape({a})) after it", why=why)
+        constant = not makers and self._is_constant_array(value)
+        why = f"written to in line{'s' if len(parts) > 1 else ''} {_listed(parts)}"
         if parts and self._matrix(value):
             self.add(node, "entries", ENTRIES, why=f"SciPy's matrix holds numbers; {why}")
-        if makers and not parts:
+        elif parts and constant:
+            a = self.text(target)
+            self.add(node, "made", f"{a} = {a} + np.zeros_like(t, shape=np.shape({a})) after it", why=why)
+        elif parts:
+            for call in makers:
+                self._made(call, why)
+        elif makers or constant:
             for w in writes:
                 if isinstance(w.node, ast.AugAssign):
                     a, of = self.text(w.node.target), self.text(w.node.value)
@@ -218,27 +221,25 @@ class Writes(Reader):
     def _is_constant_array(self, value: ast.expr) -> bool:
         """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""
         match value:
-            case ast.Call(func=func):
-                full = self.program.full_name(func)
-                whole = any(k.arg == "dtype" and self.text(k.value).strip("'\"") in _WHOLE for k in value.keywords)
-                copied = key_of(func) in (".copy", ".astype", ".reshape")
-                return (full.startswith("numpy.") and not whole and self._of_numbers(value)) or (
-                    copied and self.level(func.value) == CONSTANT and not self.program.full_name(func.value)  # type: ignore[attr-defined]
-                    and self._is_array(func.value)  # type: ignore[attr-defined]
-                )
+            case ast.Call(func=ast.Attribute(value=owner, attr="copy" | "astype" | "reshape")) if not self._name(value):
+                values = [v for _, v in self.program.bindings(owner, self.scope) if isinstance(v, ast.Call)]
+                return self.level(owner) == CONSTANT and any(map(self._of_numbers, values))
+            case ast.Call():
+                return self._of_numbers(value)
             case ast.BinOp(left=left, right=right):
                 both = [self._is_constant_array(left), self._is_constant_array(right)]
                 return any(both) and self.level(value) == CONSTANT
         return False
 
     def _of_numbers(self, call: ast.Call) -> bool:
-        name = self.program.full_name(call.func).rpartition(".")[2]
-        return name in _words("array linspace arange tile repeat concatenate sin cos ones zeros full eye") and (
-            self.level(call) == CONSTANT and not (name in MAKERS and self._is_whole(call))
-        )
+        """Whether a call of NumPy's makes an array of constants, which are no whole numbers."""
+        dtypes = [self.text(k.value).strip("'\"").rpartition(".")[2] for k in call.keywords if k.arg == "dtype"]
+        known = self._name(call) in _ARRAYS and self.level(call) == CONSTANT and not set(dtypes) & _WHOLE
+        return known and not (self._name(call) in MAKERS and self._is_whole(call))
 
-    def _is_array(self, node: ast.expr) -> bool:
-        return any(self._is_constant_array(v) for _, v in self.program.bindings(node, self.scope) if v is not node)
+    def _name(self, call: ast.Call) -> str:
+        home, _, name = self.program.full_name(call.func).rpartition(".")
+        return name if home == "numpy" else ""
 
     # -- what a derivative needs ---------------------------------------------------------------------------------------
 
@@ -252,8 +253,16 @@ class Writes(Reader):
         t, v = self.text(target), self.text(value)
         if op is not None:
             new = f"{t} {_sign(op)} {operand(v)}"
-            self.add(node, "overwritten", f"{t} = {new}" if key_of(target) else f"{self.text(kept)}.copy() for {self.text(kept)}")
-        elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Slice) and not self._ends(target.slice):
+            self.add(
+                node,
+                "overwritten",
+                f"{t} = {new}" if key_of(target) else f"{self.text(kept)}.copy() for {self.text(kept)}",
+            )
+        elif (
+            isinstance(target, ast.Subscript)
+            and isinstance(target.slice, ast.Slice)
+            and not self._bounded(target.slice)
+        ):
             self.add(node, "overwritten", f"{self.text(target.value)} = {v}")
         else:
             k = self.text(kept)
@@ -267,10 +276,23 @@ class Writes(Reader):
             if write.lineno <= node.lineno or self.level(root) != VALUE or self.is_list(root):
                 continue
             kept = next(self._kept(value, target), None)
-            if kept is not None and not self._is_rebound(root, node.lineno, write.lineno):
-                k = self.text(kept)
-                self.add(kept, "overwritten", f"{k}.copy()", k, why=f"its derivative needs it, and line {write.lineno} writes over it")
-                return
+            if kept is None or self._is_rebound(root, node.lineno, write.lineno):
+                continue
+            k = self.text(kept)
+            if isinstance(write, ast.AugAssign) and key_of(target):
+                new = f"{self.text(target)} = {self.text(target)} {_sign(write.op)} {operand(self.text(write.value))}"
+                self.add(
+                    write, "overwritten", new, why=f"a derivative needs what it writes over: see line {node.lineno}"
+                )
+            else:
+                self.add(
+                    kept,
+                    "overwritten",
+                    f"{k}.copy()",
+                    k,
+                    why=f"its derivative needs it, and line {write.lineno} writes over it",
+                )
+            return
 
     def _is_rebound(self, root: ast.expr, first: int, last: int) -> bool:
         """Whether a name gets another value between two lines, or in the first."""
@@ -279,7 +301,7 @@ class Writes(Reader):
             for n in self.own if isinstance(n, ast.Assign) for t in n.targets
         )  # fmt: skip
 
-    def _ends(self, part: ast.Slice) -> bool:
+    def _bounded(self, part: ast.Slice) -> bool:
         return part.lower is not None or part.upper is not None or part.step is not None
 
     def _kept(self, value: ast.expr, target: ast.expr) -> Iterator[ast.expr]:
@@ -308,10 +330,8 @@ class Writes(Reader):
         if a is None or b is None:
             return a is None
         for left, right in zip(a, b, strict=False):
-            apart = not isinstance(left, ast.Slice) and not isinstance(right, ast.Slice)
-            if apart and self.text(left) != self.text(right):
-                return False
-            if _are_apart(left, right):
+            indices = not isinstance(left, ast.Slice) and not isinstance(right, ast.Slice)
+            if (indices and self.text(left) != self.text(right)) or (not indices and _are_apart(left, right)):
                 return False
         return self._is_part(a, one)
 
@@ -347,10 +367,17 @@ class Writes(Reader):
             return
         name = self.program.full_name(value.func).rpartition(".")[2]
         if name in _KEPT:
-            self.add(node, "result", f"{self.text(target)} = {self.text(value)}.copy()", why=f"its derivative needs the result, which is written to in line {later[0]}")
+            self.add(
+                node,
+                "result",
+                f"{self.text(target)} = {self.text(value)}.copy()",
+                why=f"its derivative needs the result, which is written to in line {later[0]}",
+            )
         elif key_of(value.func) == ".flatten":
             x = self.text(value.func.value)  # type: ignore[attr-defined]
-            self.add(node, "flatten", f"{self.text(target)} = np.ravel({x}).copy()", why=f"written to in line {later[0]}")
+            self.add(
+                node, "flatten", f"{self.text(target)} = np.ravel({x}).copy()", why=f"written to in line {later[0]}"
+            )
 
     # -- what has two names --------------------------------------------------------------------------------------------
 
@@ -362,7 +389,10 @@ class Writes(Reader):
         for write in self.of(root_of(value)):
             if write.line <= node.lineno or write.whole or not isinstance(write.node, ast.Assign | ast.AugAssign):
                 continue
-            used = any(isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno > write.line for n in self.own)
+            used = any(
+                isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load) and n.lineno > write.line
+                for n in self.own
+            )
             places = write.node.targets if isinstance(write.node, ast.Assign) else [write.node.target]
             if used and any(self.text(p) == self.text(value) for p in places):
                 why = f"written to in line {write.line}"
@@ -380,6 +410,15 @@ class Writes(Reader):
                     else:
                         copies = f"{self.text(c)}.copy(), {self.text(d)}.copy()"
                         self.add(node, "swap", f"{self.text(a)}, {self.text(b)} = {copies}")
+
+    def _unpacked(self, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> None:
+        if isinstance(targets[0], ast.Tuple) and isinstance(value, ast.Name) and self.level(value) == VALUE:
+            later = [w for w in self.of(value) if w.line > node.lineno and not w.whole]
+            if later and not self.is_list(value):
+                write = f"{self.text(targets[0])} = {value.id}.copy()"
+                self.add(
+                    node, "swap", write, why=f"an element is a view; {value.id} is written to in line {later[0].line}"
+                )
 
     def _added(self, node: ast.AugAssign, target: ast.expr, value: ast.expr) -> None:
         """``s += t`` of a number that is an element, or that has another name."""
@@ -404,8 +443,16 @@ class Writes(Reader):
 
     def _to_copy(self, node: ast.stmt, target: ast.Subscript) -> None:
         match target.value:
-            case ast.Call(func=func) if self.program.full_name(func) in ("numpy.flip", "numpy.rot90"):
-                self.add(node, "flip", "a write to the array itself")
+            case ast.Call(func=func, args=[y, *_]) if self.program.full_name(func) in ("numpy.flip", "numpy.rot90"):
+                self.add(node, "flip", f"a write to {self.text(y)} itself, as {self.text(y)}[-1] = ...")
+
+    def _missing(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> None:
+        match target.slice:
+            case ast.Call(func=func, args=[data]) if self.program.full_name(func) == "numpy.isnan":
+                if isinstance(value, ast.Constant) and self.level(root_of(target)) == VALUE:
+                    d, r = self.text(data), self.text(target.value)
+                    before = f"missing = np.isnan({d}); {d} = np.nan_to_num({d}) before {r} is computed"
+                    self.add(node, "missing", f"{before}, and {r}[missing] = {self.text(value)} here")
 
     def _rows(self, row: str, rows: ast.expr, body: list[ast.stmt]) -> None:
         if self.level(rows) != VALUE or self.is_list(rows) or not key_of(rows):
@@ -417,7 +464,7 @@ class Writes(Reader):
                     if isinstance(root, ast.Name) and root.id == row:
                         a, rest = self.text(rows), self.text(target)[len(row) :]
                         sign = f"{_sign(node.op)}=" if isinstance(node, ast.AugAssign) else "="
-                        write = f"for i in range(len({a})): {a}[i]{rest} {sign} {self.text(node.value)}"  # type: ignore[attr-defined]
+                        write = f"for i in range(len({a})): {a}[i]{rest} {sign} {self.text(node.value)}"
                         self.add(node, "rows", write, why="the rows of a loop are views that may not be written to")
                         return
 
@@ -434,7 +481,9 @@ class Writes(Reader):
 
     def _is_written_part(self, value: ast.expr) -> bool:
         ids = {id(n.value) for n in self.own if isinstance(n, ast.AugAssign)}
-        ids |= {id(n.value) for n in self.own if isinstance(n, ast.Assign) and any(root_of(t) is not t for t in n.targets)}
+        ids |= {
+            id(n.value) for n in self.own if isinstance(n, ast.Assign) and any(root_of(t) is not t for t in n.targets)
+        }
         return id(value) in ids
 
 
@@ -443,11 +492,16 @@ def _listed(lines: list[int], most: int = 4) -> str:
 
 
 def _are_apart(left: ast.expr, right: ast.expr) -> bool:
-    """Whether one slice begins where the other ends."""
-    if not isinstance(left, ast.Slice) or not isinstance(right, ast.Slice):
-        return False
-    ends = [(a and ast.unparse(a), b and ast.unparse(b)) for a, b in ((left.upper, right.lower), (right.upper, left.lower))]
-    return any(a is not None and a == b for a, b in ends)
+    """Whether one slice begins where the other ends, or one ends before, or begins after, an index."""
+    one, other = (_ends(e) for e in (left, right))
+    return one[1] == other[0] or other[1] == one[0] or f"{one[0]} + 1" == other[0] or f"{other[0]} + 1" == one[0]
+
+
+def _ends(index: ast.expr) -> tuple[str, str]:
+    """Where a slice begins and ends, as text; of an index, itself and a place of its own."""
+    if isinstance(index, ast.Slice):
+        return ast.unparse(index.lower) if index.lower else "begin", ast.unparse(index.upper) if index.upper else "end"
+    return ast.unparse(index), f"after {ast.unparse(index)}"
 
 
 _SIGNS = {
