@@ -105,7 +105,6 @@ MENDED = [
     ("joined", "return np.r_[x, 0.0] * np.arange(5)"),
     ("joined", "return np.c_[x, x**2]"),
     ("joined", "return np.fromiter((v * v for v in x), float)"),
-    ("no rule", "return np.sort_complex(x)[:1].real"),
     ("scipy", "import scipy.linalg\nreturn scipy.linalg.expm(np.outer(x, x) * 0.1)"),
     ("scipy", "from scipy.special import gammainc, erf\nreturn gammainc(x, 2.0) + erf(x)"),
     ("scipy", "from scipy import stats\nreturn stats.norm.logpdf(x, 0.0, 2.0)"),
@@ -168,7 +167,7 @@ SAID = [
     ("nan", "return np.where(x > 0, np.sqrt(x), 0.0)", "np.where(x > 0, x, 1.0) for x in np.sqrt(x)"),
     ("nan", "return np.where(x == 0, 1.0, np.sin(x) / x)", "np.where(x == 0, 1.0, x) for x in np.sin(x) / x"),
     ("missing", "r = x * 2\nr[np.isnan(x)] = 0", "r[missing] = 0 here"),
-    ("flip", "y = x * 1\nnp.flip(y)[0] = 2.0", "a write to y itself, as y[-1] = ..."),
+    ("flip", "y = x * 1\nnp.flip(y)[0] = 2.0", "y[-1] = 2.0, its place in y"),
     ("no rule", "return np.roots(x)", "np.linalg.eigvals of the companion matrix"),
     ("vectorize", "return np.vectorize(abs)(x)", "pullback.vmap(abs)"),
     ("entries", "from scipy.sparse import lil_matrix\nA = lil_matrix((4, 4))\nA[0, 1] = x[0]", "csr_array((np.stack(values)"),
@@ -322,7 +321,9 @@ PARAMETERS = "t, a, b, c, d, x, y, v, A, m, s, i, k, n: int, end, rng, r, data"
 def test_the_rows_of_the_page_are_found(left: str, right: list[str]) -> None:
     told = findings(f"{HEAD}import scipy.linalg, scipy.stats\ndef f({PARAMETERS}):\n    {left}\n")
     assert told, left
-    parts = [part for f in told for part in (f.write, f.write.replace("len(m)", "n"), f.write.replace(" > 0", " == 0"))]
+    alike = {"len(m)": "n", " > 0": " == 0", "t[0]": "t", "np.reshape(v, np.shape(y))": "v"}
+    parts = [f.write.partition(" for x in ")[0].partition(", its place")[0] for f in told]
+    parts += [part.replace(ours, pages) for part in parts for ours, pages in alike.items()]
     assert any(part in row or row in part for part in parts for row in right), (told, right)
 
 

@@ -129,7 +129,7 @@ class Calls(Reader):
         first, given = call.args[0], self.program.given_to(call, self.scope)
         if name in ("float", "complex") and given == VALUE and id(call) not in self.harmless:
             parts = [operand(t) for t in map(self.text, call.args)]
-            self.add(call, "number", f"{parts[0]} + 1j * {parts[1]}" if len(parts) > 1 else self.text(first))
+            self.add(call, "number", f"({parts[0]} + 1j * {parts[1]})" if len(parts) > 1 else self.text(first))
         elif name == "round" and given == VALUE and id(call) not in self.harmless:
             self.add(call, "round", f"np.round({', '.join(self.arguments(call))})")
         elif name == "isinstance" and self.level(first) == VALUE:

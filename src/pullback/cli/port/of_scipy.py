@@ -13,6 +13,7 @@ from .dependence import VALUE, Program, Scope, key_of
 _OLDER = {"diags": "diags_array", "eye": "eye_array", "identity": "eye_array", "spdiags": "diags_array"}
 _ENTRIES = ("lil_matrix", "dok_matrix", "lil_array", "dok_array")
 _LIKE_SCIPYS = ("coo_matrix", "bsr_matrix", "bsr_array", "dia_matrix", "dia_array")
+ABSENT = "if it is there: SciPy is not installed here, so its names were not looked up"
 IF_INNER = "if its result is differentiated: a solver that is called at the end, with jac=, stays SciPy's"
 _OUTER = "minimize least_squares minimize_scalar root fsolve curve_fit".split()
 
@@ -105,7 +106,8 @@ class OfSciPy:
             case ast.BinOp(left=left, right=right):
                 for one, other in ((left, right), (right, left)):
                     if level(other, scope) == VALUE:
-                        yield from self._made(one, scope)
+                        calls = self._made(one, scope)
+                        yield from (c for c in calls if self.program.full_name(c.func).startswith("scipy.sparse."))
 
     def _closes(self, call: ast.Call, scope: Scope) -> bool:
         """Whether a function inside of a function is among the arguments: it may read the parameters."""
@@ -185,7 +187,8 @@ class OfSciPy:
             self.reader.add(node, "scipy", write, why=IF_INNER if set(used) <= set(_OUTER) else "")
 
     def _from(self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str]) -> None:
-        taken, left = [], []
+        taken: list[str] = []
+        left: list[str] = []
         for a in names:
             own = f"{home}.{a.name}"
             renamed = f" as {a.asname}" if a.asname else ""
@@ -194,9 +197,9 @@ class OfSciPy:
             elif any(full.startswith(f"{own}.") for full in here):
                 taken.append(a.name + renamed)
             elif a.name not in _ENTRIES:
-                left.append(a.name)
-        if taken:
-            why = f"{', '.join(left)} may stay SciPy's" if left else ""
-            if set(taken) <= set(_OUTER):
-                why = IF_INNER
-            self.reader.add(node, "scipy", f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}", why=why)
+                (taken if self.names.newer(*self.names.split(own)) == a.name else left).append(a.name + renamed)
+        if any(full.startswith(f"{home}.") for full in here):
+            rest = f"; from {home} import {', '.join(left)}" if left else ""
+            why = IF_INNER if set(taken) <= set(_OUTER) else "" if self.names.installed else ABSENT
+            write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}{rest}"
+            self.reader.add(node, "scipy", write, why=why)

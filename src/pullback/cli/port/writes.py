@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ _LINEAR = frozenset(
     isfinite fft ifft rfft irfft any all astype searchsorted nonzero ptp tile repeat take gradient""")
 )
 """Functions that keep nothing of their argument for the backward pass."""
+
+_REDUCE = frozenset(_words("max min amax amin norm median percentile quantile dot vdot inner outer std var sort"))
+"""Functions of arrays that keep their argument."""
 
 _WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
 _ARRAYS = MAKERS | frozenset(_words("array linspace arange tile repeat concatenate sin cos exp"))
@@ -119,7 +123,7 @@ class Writes(Reader):
                             self._bound(node, target, part)
                         elif isinstance(target, ast.Subscript):
                             self._overwrites(node, target, part, None)
-                            self._to_copy(node, target)
+                            self._to_copy(node, target, self.text(part))
                             self._missing(node, target, part)
                     self._swap(node, targets, value)
                     self._unpacked(node, targets, value)
@@ -128,8 +132,8 @@ class Writes(Reader):
                 case ast.AugAssign(target=target, value=value, op=op):
                     self._overwrites(node, target, value, op)
                     self._added(node, target, value)
-                case ast.For(target=ast.Name(id=row), iter=ast.expr() as rows, body=body):
-                    self._rows(row, rows, body)
+                case ast.For(target=ast.Name(id=row), iter=ast.expr() as rows):
+                    self._rows(node, row, rows)
         self._given()
 
     # -- made plain ----------------------------------------------------------------------------------------------------
@@ -258,11 +262,7 @@ class Writes(Reader):
                 "overwritten",
                 f"{t} = {new}" if key_of(target) else f"{self.text(kept)}.copy() for {self.text(kept)}",
             )
-        elif (
-            isinstance(target, ast.Subscript)
-            and isinstance(target.slice, ast.Slice)
-            and not self._bounded(target.slice)
-        ):
+        elif isinstance(target, ast.Subscript) and _is_whole(target.slice):
             self.add(node, "overwritten", f"{self.text(target.value)} = {v}")
         else:
             k = self.text(kept)
@@ -276,7 +276,10 @@ class Writes(Reader):
             if write.lineno <= node.lineno or self.level(root) != VALUE or self.is_list(root):
                 continue
             kept = next(self._kept(value, target), None)
-            if kept is None or self._is_rebound(root, node.lineno, write.lineno):
+            mended = (
+                isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(write.value, target))
+            )
+            if kept is None or mended or self._is_rebound(root, node.lineno, write.lineno):
                 continue
             k = self.text(kept)
             if isinstance(write, ast.AugAssign) and key_of(target):
@@ -301,12 +304,10 @@ class Writes(Reader):
             for n in self.own if isinstance(n, ast.Assign) for t in n.targets
         )  # fmt: skip
 
-    def _bounded(self, part: ast.Slice) -> bool:
-        return part.lower is not None or part.upper is not None or part.step is not None
-
     def _kept(self, value: ast.expr, target: ast.expr) -> Iterator[ast.expr]:
         """The reads of what is written to that stand, as they are, in an operation that keeps its operands."""
         for node in ast.walk(value):
+            is_array = False  # plainly, so that an element is no number
             match node:
                 case ast.BinOp(left=left, op=ast.Mult() | ast.MatMult(), right=right):
                     reads = [a for a, b in ((left, right), (right, left)) if self.level(b) == VALUE]
@@ -317,11 +318,12 @@ class Writes(Reader):
                 case ast.Call(func=func, args=args) if key_of(func).lstrip(".") not in _LINEAR:
                     called = isinstance(func, ast.Attribute) and not self.program.full_name(func)
                     reads = [*args, *([func.value] if called else [])]  # type: ignore[attr-defined]
+                    is_array = key_of(func).lstrip(".") in _REDUCE
                 case _:
                     continue
-            yield from (r for r in reads if self._overlaps(r, target))
+            yield from (r for r in reads if self._overlaps(r, target, is_array))
 
-    def _overlaps(self, read: ast.expr, target: ast.expr) -> bool:
+    def _overlaps(self, read: ast.expr, target: ast.expr, is_array: bool) -> bool:
         """Whether a read is of the array that is written to, and more than a number of it, which is written over."""
         one, other = (root_of(e) for e in (read, target))
         if not key_of(one) or self.text(one) != self.text(other):
@@ -333,7 +335,7 @@ class Writes(Reader):
             indices = not isinstance(left, ast.Slice) and not isinstance(right, ast.Slice)
             if (indices and self.text(left) != self.text(right)) or (not indices and _are_apart(left, right)):
                 return False
-        return self._is_part(a, one)
+        return is_array or self._is_part(a, one)
 
     def _index(self, node: ast.expr) -> list[ast.expr] | None:
         if not isinstance(node, ast.Subscript) or key_of(node):
@@ -441,10 +443,12 @@ class Writes(Reader):
         if element or other:
             self.add(node, "added", f"{name} = {name} {_sign(node.op)} {operand(self.text(value))}")
 
-    def _to_copy(self, node: ast.stmt, target: ast.Subscript) -> None:
+    def _to_copy(self, node: ast.stmt, target: ast.Subscript, value: str) -> None:
         match target.value:
             case ast.Call(func=func, args=[y, *_]) if self.program.full_name(func) in ("numpy.flip", "numpy.rot90"):
-                self.add(node, "flip", f"a write to {self.text(y)} itself, as {self.text(y)}[-1] = ...")
+                at = target.slice.value if isinstance(target.slice, ast.Constant) else None
+                place = f"{-1 - at}" if isinstance(at, int) and at >= 0 else "..."
+                self.add(node, "flip", f"{self.text(y)}[{place}] = {value}, its place in {self.text(y)}")
 
     def _missing(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> None:
         match target.slice:
@@ -454,18 +458,18 @@ class Writes(Reader):
                     before = f"missing = np.isnan({d}); {d} = np.nan_to_num({d}) before {r} is computed"
                     self.add(node, "missing", f"{before}, and {r}[missing] = {self.text(value)} here")
 
-    def _rows(self, row: str, rows: ast.expr, body: list[ast.stmt]) -> None:
+    def _rows(self, loop: ast.For, row: str, rows: ast.expr) -> None:
         if self.level(rows) != VALUE or self.is_list(rows) or not key_of(rows):
             return
-        for node in (n for s in body for n in ast.walk(s)):
+        for node in (n for s in loop.body for n in ast.walk(s)):
             match node:
                 case ast.AugAssign(target=target) | ast.Assign(targets=[ast.Subscript() as target]):
                     root = root_of(target)
                     if isinstance(root, ast.Name) and root.id == row:
-                        a, rest = self.text(rows), self.text(target)[len(row) :]
-                        sign = f"{_sign(node.op)}=" if isinstance(node, ast.AugAssign) else "="
-                        write = f"for i in range(len({a})): {a}[i]{rest} {sign} {self.text(node.value)}"
-                        self.add(node, "rows", write, why="the rows of a loop are views that may not be written to")
+                        a, statement = self.text(rows), self.text(node)
+                        each = re.sub(rf"\b{row}\b", f"{a}[i]", statement)
+                        before = f"for {row} in {a}: {statement}"
+                        self.add(loop, "rows", f"for i in range(len({a})): {each}", before)
                         return
 
     def _given(self) -> None:
@@ -489,6 +493,11 @@ class Writes(Reader):
 
 def _listed(lines: list[int], most: int = 4) -> str:
     return ", ".join(map(str, lines[:most])) + (", ..." if len(lines) > most else "")
+
+
+def _is_whole(index: ast.expr) -> bool:
+    """Whether an index is ``[:]`` or ``[...]``."""
+    return ast.unparse(index) in (":", "...")
 
 
 def _are_apart(left: ast.expr, right: ast.expr) -> bool:
