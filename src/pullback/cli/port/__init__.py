@@ -1,7 +1,7 @@
 """`pullback port FILE.py ...`: the lines of a NumPy program that may have to be written in another way for Tensors.
 
-The program is read by `ast` and never run. `dependence` says what may depend on the parameters; `calls`, `writes` and
-`of_scipy` look at what is done with it; `advice` has the texts.
+The program is read by `ast` and never run. `dependence` says what may depend on the parameters; `expressions`,
+`made_plain`, `writes` and `of_scipy` look at what is done with it; `advice` has the texts.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from pathlib import Path
 
 from ..script import TargetError
 from .advice import Finding, Reader
-from .calls import Calls
 from .dependence import Program
+from .expressions import Expressions
+from .made_plain import MadePlain, written
 from .of_scipy import OfSciPy
-from .writes import Writes, written
+from .writes import Writes
 
 THEN = "Run it then, and compare values with those on arrays."
 
@@ -67,7 +68,8 @@ def findings(source: str) -> list[Finding]:
     found: list[Finding] = []
     writes = written(program)
     for scope in program.scopes:
+        MadePlain(program, scope, found, writes).read()
         Writes(program, scope, found, writes).read()
-        Calls(program, scope, found).read()
+        Expressions(program, scope, found).read()
     OfSciPy(program, Reader(program, program.module, found)).read()
     return sorted(dict.fromkeys(found))

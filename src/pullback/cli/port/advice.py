@@ -41,7 +41,7 @@ KINDS = {
     "diagonal": ("`np.fill_diagonal(m, t)`, `np.nan_to_num(t, copy=False)`", "NumPy writes to memory, unrecorded"),
     "rows": ("`for row in A: row /= s`", "the rows of a loop are views that may not be written to"),
     "overwritten": ("`A[k] = A[k] / A[k, k]`", "the derivative needs what is overwritten"),
-    "result": ("`y = np.exp(x).copy()`", "its derivative needs the result, which is written to later"),
+    "result": ("`y = np.exp(x).copy()`", "its derivative needs the result"),
     "given": ("", "what requires grad is not written to; if it is given to the function as it is"),
     "element": ("`old = a[0]` before `a` is written to", "an element of a Tensor is a view, which changes with it"),
     "swap": ("`a[0], a[1] = a[1], a[0]`; `x, y = a` before a write", "an element of a Tensor is a view"),
@@ -105,6 +105,11 @@ class Reader:
         """The arguments of a call as they are written."""
         named = [k for k in call.keywords if k.arg not in without]
         return [*map(self.text, call.args), *(f"{k.arg}={self.text(k.value)}" for k in named)]
+
+    def in_full(self, node: ast.AugAssign) -> str:
+        """``s = s + t`` for ``s += t``."""
+        sign = self.text(node)[len(self.text(node.target)) :].partition("=")[0].strip()
+        return f"{self.text(node.target)} = {self.text(node.target)} {sign} {operand(self.text(node.value))}"
 
     def level(self, node: ast.AST | None) -> int:
         """The level of a value here."""

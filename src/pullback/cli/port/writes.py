@@ -1,14 +1,13 @@
-"""Writes to arrays: into arrays that are made plain, over what a derivative needs, and to what has two names."""
+"""Writes over what a derivative needs, and to what has two names."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from .advice import ENTRIES, Finding, Reader, operand
-from .dependence import CONSTANT, MAKERS, PLACE, VALUE, Program, Scope, key_of, root_of
+from .dependence import PLACE, VALUE, key_of, root_of
+from .made_plain import AboutWrites, pairs
 
 _words = str.split
 _KEPT = frozenset(_words("exp exp2 expm1 sqrt cbrt tanh tan solve inv pinv cholesky hypot norm prod"))
@@ -25,87 +24,9 @@ _LINEAR = frozenset(
 _REDUCE = frozenset(_words("max min amax amin norm median percentile quantile dot vdot inner outer std var sort"))
 """Functions of arrays that keep their argument."""
 
-_WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
-_ARRAYS = MAKERS | frozenset(_words("array linspace arange tile repeat concatenate sin cos exp"))
 
-
-class Write(NamedTuple):
-    """A write to a part of what a key holds (or, with +=, to all of it)."""
-
-    line: int
-    level: int
-    whole: bool
-    node: ast.AST
-
-
-Key = tuple[Scope | None, str]
-
-
-def written(program: Program) -> dict[Key, list[Write]]:
-    """All writes of a program, by the key that is written to and the scope of its name."""
-    found: dict[Key, list[Write]] = {}
-
-    def enter(target: ast.expr, value: ast.expr | None, node: ast.AST, scope: Scope, whole: bool = False) -> None:
-        key = key_of(root_of(target))
-        if key:
-            home = program.home(key, scope) if key.isidentifier() else None
-            level = VALUE if value is None else program.level(value, scope)
-            found.setdefault((home, key), []).append(Write(node.lineno, level, whole, node))  # type: ignore[attr-defined]
-
-    for scope in program.scopes:
-        for node in scope.own():
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target, part in _pairs(targets, value):
-                        if root_of(target) is not target:
-                            enter(target, part, node, scope)
-                case ast.AugAssign(target=target, value=value):
-                    enter(target, value, node, scope, whole=root_of(target) is target)
-                case ast.Call(func=ast.Attribute(attr=name), args=[target, *_, value]) if name in (
-                    *("copyto", "fill_diagonal", "put", "place", "putmask", "at"),
-                ):
-                    enter(target, value, node, scope)
-                case ast.Call(func=ast.Attribute(value=owner, attr="fill"), args=[value]):
-                    enter(owner, value, node, scope)
-                case ast.Call(keywords=keywords):
-                    for k in keywords:
-                        if k.arg == "out" and program.given_to(node, scope) == VALUE:
-                            enter(k.value, None, node, scope)
-    for scope in program.scopes[1:]:  # a function that writes to what it is given
-        for parameter, given, caller in list(program.given(scope)):
-            inner = [w for w in found.get((scope, parameter), []) if not w.whole]
-            if inner and (key := key_of(given)):
-                home = program.home(key, caller) if key.isidentifier() else None
-                most = max(w.level for w in inner)
-                found.setdefault((home, key), []).append(Write(given.lineno, most, False, given))
-    return found
-
-
-def _pairs(targets: list[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    for target in targets:
-        if isinstance(target, ast.Tuple | ast.List):
-            same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
-            parts = value.elts if same else [value] * len(target.elts)  # type: ignore[attr-defined]
-            yield from zip(target.elts, parts, strict=True)
-        else:
-            yield target, value
-
-
-class Writes(Reader):
+class Writes(AboutWrites):
     """What is found in statements that write, and at what they write to."""
-
-    def __init__(
-        self, program: Program, scope: Scope, found: list[Finding], all_writes: dict[Key, list[Write]]
-    ) -> None:
-        super().__init__(program, scope, found)
-        self.writes = all_writes
-        self.own = list(scope.own())
-
-    def of(self, node: ast.expr) -> list[Write]:
-        """The writes to what a name, an attribute or an entry holds."""
-        key = key_of(node)
-        home = self.program.home(key, self.scope) if key.isidentifier() else None
-        return self.writes.get((home, key), [])
 
     def read(self) -> None:
         """Look at every statement of the scope."""
@@ -118,155 +39,39 @@ class Writes(Reader):
                 self._later(node, node.value)
             match node:
                 case ast.Assign(targets=targets, value=value):
-                    for target, part in _pairs(targets, value):
-                        if root_of(target) is target and key_of(target):
-                            self._bound(node, target, part)
+                    for target, part in pairs(targets, value):
+                        if root_of(target) is target and key_of(target) and self.level(part) == VALUE:
+                            self._is_kept(node, target, part)
+                            self._element(node, target, part)
                         elif isinstance(target, ast.Subscript):
-                            self._overwrites(node, target, part, None)
+                            self._overwrites(node, target, part)
                             self._to_copy(node, target, self.text(part))
                             self._missing(node, target, part)
                     self._swap(node, targets, value)
                     self._unpacked(node, targets, value)
-                case ast.AnnAssign(target=target, value=ast.expr() as value) if key_of(target):
-                    self._bound(node, target, value)
-                case ast.AugAssign(target=target, value=value, op=op):
-                    self._overwrites(node, target, value, op)
+                case ast.AugAssign(target=target, value=value):
+                    self._overwrites(node, target, value)
                     self._added(node, target, value)
                 case ast.For(target=ast.Name(id=row), iter=ast.expr() as rows):
                     self._rows(node, row, rows)
         self._given()
 
-    # -- made plain ----------------------------------------------------------------------------------------------------
-
-    def _bound(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
-        writes = [w for w in self.of(target) if w.level == VALUE]
-        parts = sorted({w.line for w in writes if not w.whole})
-        makers = list(self._makers(value))
-        constant = not makers and self._is_constant_array(value)
-        why = f"written to in line{'s' if len(parts) > 1 else ''} {_listed(parts)}"
-        if parts and self._matrix(value):
-            self.add(node, "entries", ENTRIES, why=f"SciPy's matrix holds numbers; {why}")
-        elif parts and constant:
-            a = self.text(target)
-            self.add(node, "made", f"{a} = {a} + np.zeros_like(t, shape=np.shape({a})) after it", why=why)
-        elif parts:
-            for call in makers:
-                self._made(call, why)
-        elif makers or constant:
-            for w in writes:
-                if isinstance(w.node, ast.AugAssign):
-                    a, of = self.text(w.node.target), self.text(w.node.value)
-                    self.add(w.node, "whole", f"{a} = {a} {_sign(w.node.op)} {operand(of)}")
-        if self.level(value) == VALUE:
-            self._is_kept(node, target, value)
-            self._element(node, target, value)
-
-    def _matrix(self, value: ast.expr) -> bool:
-        full = self.program.full_name(value.func) if isinstance(value, ast.Call) else ""
-        return full.startswith("scipy.sparse.")
-
-    def _makers(self, value: ast.expr) -> Iterator[ast.Call]:
-        """The calls that make plain arrays, in what is bound."""
-        match value:
-            case ast.Call(func=func):
-                if self._maker(func) and not self._is_whole(value):
-                    yield value
-            case ast.IfExp(body=body, orelse=other):
-                yield from [*self._makers(body), *self._makers(other)]
-            case ast.List(elts=parts) | ast.Tuple(elts=parts):
-                for part in parts:
-                    yield from self._makers(part)
-            case ast.ListComp(elt=part) | ast.DictComp(value=part):
-                yield from self._makers(part)
-            case ast.Dict(values=parts):
-                for part in parts:
-                    yield from self._makers(part)
-            case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                yield from [*self._makers(left), *self._makers(right)]
-
-    def _maker(self, func: ast.expr) -> str:
-        home, _, name = self.program.full_name(func).rpartition(".")
-        known = name in MAKERS or (name.removesuffix("_like") in MAKERS and name.endswith("_like"))
-        return name if home == "numpy" and known else ""
-
-    def _is_whole(self, call: ast.Call) -> bool:
-        """Whether an array is of whole numbers or of objects; or has a Tensor to begin with."""
-        name = self._maker(call.func)
-        if name.endswith("_like"):
-            return not call.args or self.level(call.args[0]) != CONSTANT
-        dtype = self._dtype(call, name)
-        return bool(dtype) and dtype.rpartition(".")[2].strip("'\"") in _WHOLE
-
-    def _dtype(self, call: ast.Call, name: str) -> str:
-        place = {"full": 2, "eye": 3}.get(name, 1)
-        given = [k.value for k in call.keywords if k.arg == "dtype"] or call.args[place : place + 1]
-        return self.text(given[0]) if given else ""
-
-    def _made(self, call: ast.Call, why: str) -> None:
-        name, texts = self._maker(call.func), [*map(self.text, call.args)]
-        named = {k.arg: self.text(k.value) for k in call.keywords}
-        np = self.text(call.func).rpartition(".")[0] or "np"
-        if name.endswith("_like"):
-            rest = "".join(f", {a}" for a in texts[1:])
-            self.add(call, "made", f"{np}.{name}(t{rest}, shape=np.shape({texts[0]}))", why=why)
-            return
-        dtype = self._dtype(call, name)
-        dtype = f", dtype={dtype}" if dtype else ""
-        shape = texts[0] if texts else named.get("shape", named.get("N", "n"))
-        if name in ("eye", "identity"):
-            columns = texts[1] if name == "eye" and len(texts) > 1 else named.get("M", shape)
-            self.add(call, "eye", f"{self.text(call)} + {np}.zeros_like(t, shape=({shape}, {columns}))", why=why)
-        elif name == "full":
-            value = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
-            self.add(call, "made", f"{np}.full_like(t, {value}, shape={shape}{dtype})", why=why)
-        else:
-            self.add(call, "made", f"{np}.{name}_like(t, shape={shape}{dtype})", why=why)
-
-    def _is_constant_array(self, value: ast.expr) -> bool:
-        """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""
-        match value:
-            case ast.Call(func=ast.Attribute(value=owner, attr="copy" | "astype" | "reshape")) if not self._name(value):
-                values = [v for _, v in self.program.bindings(owner, self.scope) if isinstance(v, ast.Call)]
-                return self.level(owner) == CONSTANT and any(map(self._of_numbers, values))
-            case ast.Call():
-                return self._of_numbers(value)
-            case ast.BinOp(left=left, right=right):
-                both = [self._is_constant_array(left), self._is_constant_array(right)]
-                return any(both) and self.level(value) == CONSTANT
-        return False
-
-    def _of_numbers(self, call: ast.Call) -> bool:
-        """Whether a call of NumPy's makes an array of constants, which are no whole numbers."""
-        dtypes = [self.text(k.value).strip("'\"").rpartition(".")[2] for k in call.keywords if k.arg == "dtype"]
-        known = self._name(call) in _ARRAYS and self.level(call) == CONSTANT and not set(dtypes) & _WHOLE
-        return known and not (self._name(call) in MAKERS and self._is_whole(call))
-
-    def _name(self, call: ast.Call) -> str:
-        home, _, name = self.program.full_name(call.func).rpartition(".")
-        return name if home == "numpy" else ""
-
     # -- what a derivative needs ---------------------------------------------------------------------------------------
 
-    def _overwrites(self, node: ast.stmt, target: ast.expr, value: ast.expr, op: ast.operator | None) -> None:
+    def _overwrites(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
         """A value that is computed of what it is written over, by an operation that keeps it."""
         if self.level(value) != VALUE or max(self.level(target), self.level(root_of(target))) != VALUE:
             return
         kept = next(self._kept(value, target), None)
         if kept is None:
             return
-        t, v = self.text(target), self.text(value)
-        if op is not None:
-            new = f"{t} {_sign(op)} {operand(v)}"
-            self.add(
-                node,
-                "overwritten",
-                f"{t} = {new}" if key_of(target) else f"{self.text(kept)}.copy() for {self.text(kept)}",
-            )
+        k, v = self.text(kept), self.text(value)
+        if isinstance(node, ast.AugAssign):
+            self.add(node, "overwritten", self.in_full(node) if key_of(target) else f"{k}.copy() for {k}")
         elif isinstance(target, ast.Subscript) and _is_whole(target.slice):
             self.add(node, "overwritten", f"{self.text(target.value)} = {v}")
         else:
-            k = self.text(kept)
-            self.add(node, "overwritten", f"{t} = {v.replace(k, f'{k}.copy()', 1)}")
+            self.add(node, "overwritten", f"{self.text(target)} = {v.replace(k, f'{k}.copy()', 1)}")
 
     def _later(self, node: ast.stmt, value: ast.expr) -> None:
         """What an operation keeps of an array that is written to in a later line."""
@@ -276,25 +81,17 @@ class Writes(Reader):
             if write.lineno <= node.lineno or self.level(root) != VALUE or self.is_list(root):
                 continue
             kept = next(self._kept(value, target), None)
-            mended = (
+            rebound = (
                 isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(write.value, target))
             )
-            if kept is None or mended or self._is_rebound(root, node.lineno, write.lineno):
+            if kept is None or rebound or self._is_rebound(root, node.lineno, write.lineno):
                 continue
-            k = self.text(kept)
             if isinstance(write, ast.AugAssign) and key_of(target):
-                new = f"{self.text(target)} = {self.text(target)} {_sign(write.op)} {operand(self.text(write.value))}"
-                self.add(
-                    write, "overwritten", new, why=f"a derivative needs what it writes over: see line {node.lineno}"
-                )
+                why = f"a derivative needs what it writes over: see line {node.lineno}"
+                self.add(write, "overwritten", self.in_full(write), why=why)
             else:
-                self.add(
-                    kept,
-                    "overwritten",
-                    f"{k}.copy()",
-                    k,
-                    why=f"its derivative needs it, and line {write.lineno} writes over it",
-                )
+                why = f"its derivative needs it, and line {write.lineno} writes over it"
+                self.add(kept, "overwritten", f"{self.text(kept)}.copy()", why=why)
             return
 
     def _is_rebound(self, root: ast.expr, first: int, last: int) -> bool:
@@ -356,7 +153,7 @@ class Writes(Reader):
         shaped = [
             len(v.args[0].elts)
             for _, v in self.program.bindings(array, self.scope)
-            if isinstance(v, ast.Call) and self._maker(v.func) and v.args and isinstance(v.args[0], ast.Tuple)
+            if isinstance(v, ast.Call) and self.maker(v.func) and v.args and isinstance(v.args[0], ast.Tuple)
         ]
         return len(index) < max([*lengths, *shaped], default=0)
 
@@ -367,19 +164,12 @@ class Writes(Reader):
         later = [w.line for w in self.of(target) if w.line > node.lineno]
         if not later:
             return
-        name = self.program.full_name(value.func).rpartition(".")[2]
-        if name in _KEPT:
-            self.add(
-                node,
-                "result",
-                f"{self.text(target)} = {self.text(value)}.copy()",
-                why=f"its derivative needs the result, which is written to in line {later[0]}",
-            )
+        a, why = self.text(target), f"written to in line {later[0]}"
+        if self.program.full_name(value.func).rpartition(".")[2] in _KEPT:
+            self.add(node, "result", f"{a} = {self.text(value)}.copy()", why=why)
         elif key_of(value.func) == ".flatten":
             x = self.text(value.func.value)  # type: ignore[attr-defined]
-            self.add(
-                node, "flatten", f"{self.text(target)} = np.ravel({x}).copy()", why=f"written to in line {later[0]}"
-            )
+            self.add(node, "flatten", f"{a} = np.ravel({x}).copy()", why=why)
 
     # -- what has two names --------------------------------------------------------------------------------------------
 
@@ -441,7 +231,7 @@ class Writes(Reader):
             for n in self.own
         )  # fmt: skip
         if element or other:
-            self.add(node, "added", f"{name} = {name} {_sign(node.op)} {operand(self.text(value))}")
+            self.add(node, "added", self.in_full(node))
 
     def _to_copy(self, node: ast.stmt, target: ast.Subscript, value: str) -> None:
         match target.value:
@@ -491,10 +281,6 @@ class Writes(Reader):
         return id(value) in ids
 
 
-def _listed(lines: list[int], most: int = 4) -> str:
-    return ", ".join(map(str, lines[:most])) + (", ..." if len(lines) > most else "")
-
-
 def _is_whole(index: ast.expr) -> bool:
     """Whether an index is ``[:]`` or ``[...]``."""
     return ast.unparse(index) in (":", "...")
@@ -511,13 +297,3 @@ def _ends(index: ast.expr) -> tuple[str, str]:
     if isinstance(index, ast.Slice):
         return ast.unparse(index.lower) if index.lower else "begin", ast.unparse(index.upper) if index.upper else "end"
     return ast.unparse(index), f"after {ast.unparse(index)}"
-
-
-_SIGNS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.FloorDiv: "//",
-    ast.Mod: "%", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
-}  # fmt: skip
-
-
-def _sign(op: ast.operator) -> str:
-    return _SIGNS.get(type(op), "+")

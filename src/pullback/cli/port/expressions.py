@@ -32,7 +32,7 @@ _DRAWS_OF_NUMBERS = frozenset(_words("poisson binomial choice multinomial geomet
 _NEEDS_POSITIVE = frozenset(_words("sqrt log log2 log10 log1p arccos arcsin arccosh power"))
 
 
-class Calls(Reader):
+class Expressions(Reader):
     """What is found in single expressions."""
 
     def read(self) -> None:
