@@ -162,7 +162,7 @@ def _check(source: str, expected: Any) -> None:
 # What is written there, and what to write, of those that are more than one line to change.
 SAID = [
     ("arange", "return np.arange(x[0], 3.0, x[1])", "x[0] + x[1] * np.arange(n), of n numbers"),
-    ("draw", "return np.random.default_rng(0).normal(x, 2.0)", "x + 2.0 * np.random.default_rng(0).normal(size=np.shape(x))"),
+    ("draw", "return rng.normal(x, 2.0)", "x + 2.0 * rng.normal(size=np.shape(x))"),
     ("draw", "return np.random.poisson(x)", "poisson() of t.detach().numpy()"),
     ("nan", "return np.where(x > 0, np.sqrt(x), 0.0)", "np.where(x > 0, x, 1.0) for x in np.sqrt(x)"),
     ("nan", "return np.where(x == 0, 1.0, np.sin(x) / x)", "np.where(x == 0, 1.0, x) for x in np.sin(x) / x"),
@@ -170,9 +170,9 @@ SAID = [
     ("flip", "y = x * 1\nnp.flip(y)[0] = 2.0", "y[-1] = 2.0, its place in y"),
     ("no rule", "return np.roots(x)", "np.linalg.eigvals of the companion matrix"),
     ("vectorize", "return np.vectorize(abs)(x)", "pullback.vmap(abs)"),
-    ("entries", "from scipy.sparse import lil_matrix\nA = lil_matrix((4, 4))\nA[0, 1] = x[0]", "csr_array((np.stack(values)"),
+    ("entries", "import scipy.sparse as sp\nA = sp.lil_matrix((4, 4))\nA[0, 1] = x[0]", "csr_array((np.stack(values)"),
     ("unknown", "from scipy.sparse import kron\nreturn kron(x, x)", "Kron.apply(...) of a pullback.autograd.Function"),
-    ("refused", "from scipy.signal import find_peaks\nreturn find_peaks(x + 1)", "find_peaks((x + 1).detach().numpy())"),
+    ("refused", "import scipy.signal as si\nreturn si.find_peaks(x + 1)", "si.find_peaks((x + 1).detach().numpy())"),
     ("math", "from math import sin\nreturn sin(x[0])", "np.sin(x[0])"),
 ]  # fmt: skip
 
@@ -209,8 +209,29 @@ def test_an_attribute_is_followed_through_its_class() -> None:
     assert (only.line, only.write) == (5, "np.zeros_like(t, shape=(n, n))")
 
 
+def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
+    source = """
+    import numpy
+    def helper(p, k):
+        return float(p) * k
+    def model(p):
+        return numpy.array([helper(p[0], 2.0), p[1]])
+    def main():
+        print(model(numpy.ones(2)))
+    if __name__ == "__main__":
+        main()
+    """
+    told = [(f.line, f.write) for f in findings(textwrap.dedent(source))]
+    assert told == [(4, "p"), (6, "numpy.stack([helper(p[0], 2.0), p[1]])")]
+
+
+def test_functions_that_call_each_other_are_read_to_the_end() -> None:
+    source = "def f(x):\n    return g(x) if x > 0 else x\ndef g(x):\n    return f(float(x) - 1.0)\n"
+    assert [f.line for f in findings(source)] == [4]
+
+
 def test_a_script_without_functions_has_its_numbers_for_parameters() -> None:
-    source = "import math\nimport numpy as np\nrate = 0.5\nn = 3\na = np.zeros(n)\na[0] = math.exp(rate)\nprint(float(a[0]))\n"
+    source = f"{HEAD}rate = 0.5\nn = 3\na = np.zeros(n)\na[0] = math.exp(rate)\nprint(float(a[0]))\n"
     assert [f.line for f in findings(source)] == [5, 6]
 
 
@@ -278,14 +299,14 @@ def test_what_needs_no_change_is_not_listed(body: str) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "import numpy as np\na = np.zeros(3)\na[0] = 0.5\nprint(float(a[0]), a[::-1], a.std())\ndef f(x):\n    return x * a[0]\n",
-        "import numpy as np\ndef g(n: int, name='a', steps=3):\n    a = np.zeros(n)\n    a[0] = steps * n\n    return a\n",
-        "import numpy as np\ndef g(v):\n    return float(v)\ndef f(x):\n    return x * g(2.0)\n",
-        "from scipy import stats\nimport numpy as np\nDATA = stats.norm.rvs(size=3)\ndef f(x):\n    return x * DATA\n",
+        "a = np.zeros(3)\na[0] = 0.5\nprint(float(a[0]), a[::-1], a.std())\ndef f(x):\n    return x * a[0]\n",
+        "def g(n: int, name='a', steps=3):\n    a = np.zeros(n)\n    a[0] = steps * n\n    return a\n",
+        "def g(u, v):\n    return float(v) * u\ndef f(x):\n    return g(x, 2.0)\n",
+        "from scipy import stats\nDATA = stats.norm.rvs(size=3)\ndef f(x):\n    return x * DATA\n",
     ],
 )
 def test_what_does_not_depend_on_parameters_is_not_listed(source: str) -> None:
-    assert findings(source) == []
+    assert findings(HEAD + source) == []
 
 
 # -- one source of truth -----------------------------------------------------------------------------------------------
@@ -310,8 +331,8 @@ ROWS = [
     for left in re.findall(r"`([^`]+)`", pieces)
 ]
 # Those that show two lines, a part of one, or what reading cannot tell.
-IN_TWO_LINES = """x.flatten() | out = np.zeros(n) | out[i] = t | np.eye(n) | np.ones(n) | out += t | out | old = a[0] | a
-x, y = a | np.put | np.place | out=y | scipy.sparse | S @ t | np.add.at(out, i, t) | t - m | s += t | s | old = s
+IN_TWO_LINES = """x.flatten() | out = np.zeros(n) | out[i] = t | np.eye(n) | np.ones(n) | out += t | out | old = a[0]
+a | x, y = a | np.put | np.place | out=y | scipy.sparse | S @ t | np.add.at(out, i, t) | t - m | s += t | s | old = s
 np.full_like(a, t) | r = (data - t) / s | b = +a | np.conj(a) | b"""
 PARTS = {part.strip() for line in IN_TWO_LINES.splitlines() for part in line.split("|")}
 PARAMETERS = "t, a, b, c, d, x, y, v, A, m, s, i, k, n: int, end, rng, r, data"
@@ -398,6 +419,13 @@ def test_what_is_no_python_is_told(
     assert out == ""
     assert err.startswith(f"pullback port: {path} ")
     assert words in err
+
+
+def test_an_expression_that_is_too_long_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sum.py"
+    path.write_text(f"def f(x):\n    return {' + '.join(['x'] * 1500)}\n")
+    assert main.main(["port", str(path)]) == 2
+    assert "is nested too deeply to be read; divide it" in capsys.readouterr().err
 
 
 def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command: 0 where all files were read, whatever was found."""
-    found = {file: findings(read(file)) for file in arguments.files}
+    found = {file: _findings(file) for file in arguments.files}
     count = sum(map(len, found.values()))
     if arguments.json:
         rows = [{"file": file, **f._asdict()} for file, told in found.items() for f in told]
@@ -41,6 +41,14 @@ def run(arguments: argparse.Namespace) -> int:
     lines = "1 line" if count == 1 else f"{count or 'no'} lines"
     print(f"{lines} to write in another way. {THEN}")
     return 0
+
+
+def _findings(file: str) -> list[Finding]:
+    text = read(file)
+    try:
+        return findings(text)
+    except RecursionError:
+        raise TargetError(f"{file} has an expression that is nested too deeply to be read; divide it") from None
 
 
 def read(file: str) -> str:

@@ -95,7 +95,8 @@ class Reader:
         """Enter a finding at a node."""
         said = f"{KINDS[kind][1]}; {why}" if why.startswith("written") else why or KINDS[kind][1]
         place = node.lineno, node.col_offset  # type: ignore[attr-defined]
-        self.found.append(Finding(*place, kind, short(written or self.text(node)), " ".join(write.split()), said))
+        write = re.sub(r"\bnp\.", f"{self.program.numpy}.", " ".join(write.split()))
+        self.found.append(Finding(*place, kind, short(written or self.text(node)), write, said))
 
     def text(self, node: ast.AST) -> str:
         """A node as it is written in the file, on one line."""

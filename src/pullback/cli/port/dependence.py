@@ -104,6 +104,7 @@ class Program:
             if (home := self.home(key, scope)) is not None:
                 home.bound.setdefault(key, []).append(value)
         self.is_script = not self.functions
+        self.numpy = next((name for name, home in self.imported.items() if home == "numpy"), "np")
         self._settle()
 
     # -- what is there -------------------------------------------------------------------------------------------------
@@ -130,7 +131,9 @@ class Program:
                     self._integers(scope, [*node.args] if name in _INTEGER_ARGUMENTS else [], node)
                 case ast.Subscript(slice=index, ctx=_):
                     self._integers(scope, _slices(index), None)
-                case ast.Name(id=name, ctx=ast.Load()) if id(node) not in called:
+                case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()) if (
+                    id(node) not in called
+                ):
                     self.taken.add(name)
                 case ast.Return(value=ast.expr() as value):
                     scope.returned.append(value)
@@ -173,27 +176,47 @@ class Program:
     # -- levels --------------------------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
+        self.open = {scope for scope in self.scopes[1:] if self._is_open(scope)}
         for scope in self.scopes[1:]:
             for name, begin in _parameters(scope.node):
-                scope.levels[name] = begin if self._is_open(scope) or (scope.of_class and name == "self") else CONSTANT
-        for _ in range(20):
-            if not self._round():
-                return
+                scope.levels[name] = begin if scope in self.open or (scope.of_class and name == "self") else CONSTANT
+        while self._round():
+            pass
+        for scope in set(self.scopes[1:]) - self.open:
+            if not any(level for name, level in scope.levels.items() if name in scope.parameters and name != "self"):
+                self.open.add(scope)  # it is only called with constants: with data, as it seems
+                scope.levels.update(_parameters(scope.node))
+        while self._round():
+            pass
 
     def _is_open(self, scope: Scope) -> bool:
         """Whether a function may be called with what is not written here: it is not called by functions alone."""
-        name = scope.of_class if scope.name == "__init__" else scope.name
-        places = self.calls.get(name, [])
+        name, places = self._name(scope), self.places(scope)
         several = len(self.functions.get(scope.name, [])) > 1 and scope.name != "__init__"
         starred = any(isinstance(a, ast.Starred) for _, c in places for a in c.args)
         starred |= any(k.arg is None for _, c in places for k in c.keywords)
-        outside = not places or any(s is self.module for s, _ in places)
+        outside = not places or any(self._is_outside(caller) for caller, _ in places)
         return outside or several or starred or name in self.taken
+
+    def _name(self, scope: Scope) -> str:
+        return scope.of_class if scope.name == "__init__" else scope.name
+
+    def places(self, scope: Scope) -> list[tuple[Scope, ast.Call]]:
+        """The calls of a function of the file, each with the scope where it is."""
+        as_method = scope.of_class != "" and scope.name != "__init__"
+        calls = self.calls.get(self._name(scope), [])
+        return [
+            (s, c) for s, c in calls if isinstance(c.func, ast.Attribute) == as_method and not self.full_name(c.func)
+        ]
+
+    def _is_outside(self, scope: Scope) -> bool:
+        """Whether a scope begins with data: the module, and functions as main(), which get no values."""
+        return scope is self.module or (scope.name == "main" or VALUE not in dict(_parameters(scope.node)).values())
 
     def is_entry(self, scope: Scope) -> bool:
         """Whether a function is called from outside alone: what it gets may be what requires grad."""
-        places = self.calls.get(scope.name, [])
-        return not scope.of_class and scope.parent is self.module and all(s is self.module for s, _ in places)
+        places = self.places(scope)
+        return not scope.of_class and scope.parent is self.module and all(self._is_outside(s) for s, _ in places)
 
     def _round(self) -> bool:
         changed = False
@@ -201,11 +224,11 @@ class Program:
         for scope in self.scopes:
             for name, values in scope.bound.items():
                 changed |= _raise(scope.levels, name, self._bound(name, values, scope))
-            if scope is not self.module and not self._is_open(scope):
+            if scope is not self.module and scope not in self.open:
                 for name, value, caller in self.given(scope):
                     known = dict(_parameters(scope.node)).get(name, VALUE)
                     changed |= _raise(scope.levels, name, min(known, self.level(value, caller)))
-            before, scope.result = scope.result, max((self.level(v, scope) for v in scope.returned), default=CONSTANT)
+            before, scope.result = scope.result, max([scope.result, *(self.level(v, scope) for v in scope.returned)])
             changed |= before != scope.result
         for key, pairs in self.shared.items():
             changed |= _raise(self.shared_levels, key, max(self.level(v, s) for s, v in pairs))
@@ -214,7 +237,7 @@ class Program:
     def given(self, scope: Scope) -> Iterator[tuple[str, ast.expr, Scope]]:
         """What a function of the file is called with: the parameter, the value and the caller."""
         skipped = 1 if scope.of_class else 0
-        for caller, call in self.calls.get(scope.of_class if scope.name == "__init__" else scope.name, []):
+        for caller, call in self.places(scope):
             yield from ((n, v, caller) for n, v in zip(scope.parameters[skipped:], call.args, strict=False))
             yield from ((k.arg, k.value, caller) for k in call.keywords if k.arg in scope.parameters)
 
@@ -290,6 +313,8 @@ class Program:
                 return self.level(node.value, scope)
             case ast.Subscript(value=value):
                 return self.level(value, scope)
+            case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod()):
+                return CONSTANT
             case ast.Compare():
                 return min(PLACE, self._highest(node, scope))
             case ast.IfExp(body=body, orelse=other):
@@ -328,14 +353,15 @@ class Program:
             if name in _BUILTIN_CONSTANTS and self.home(name, scope) is None:
                 return CONSTANT
             given = self.given_to(call, scope)
-            inside = [s.result for s in self.functions.get(name, []) if s.returned]
+            own = [s for s in self.functions.get(name, []) if not s.of_class]
+            inside = [s.result for s in own if s.returned]
             if inside or name in self.classes or hasattr(builtins, name):
-                nested = any(s.parent is not self.module for s in self.functions.get(name, []))
+                nested = any(s.parent is not self.module for s in own)
                 return max(inside, default=given) if nested else min(given, max(inside, default=VALUE))
             return max(given, self.level(call.func, scope))
         if name in _OF_TEXT:
             return CONSTANT
-        if name in self.functions and (inside := [s.result for s in self.functions[name] if s.returned]):
+        if inside := [s.result for s in self.functions.get(name, []) if s.of_class and s.returned]:
             return min(max(inside), max(self.given_to(call, scope), self.level(_owner(call), scope)))
         found = max(self.given_to(call, scope), self.level(_owner(call), scope))
         to_whole = name == "astype" and any(key_of(a) in ("int", "bool") for a in call.args)

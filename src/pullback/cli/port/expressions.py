@@ -111,12 +111,16 @@ class Expressions(Reader):
         elif isinstance(call.func, ast.Attribute) and not full:
             if call.func.attr == "normal" or call.func.attr in _DRAWS | _DRAWS_OF_NUMBERS:
                 self._draw(call, call.func.attr)
-            elif call.func.attr not in self.program.functions and not self._is_scipys(call.func.value):
+            elif not self._is_own(call.func.attr) and not self._is_scipys(call.func.value):
                 self._method(call, call.func.value, call.func.attr)
         for k in call.keywords:
             if k.arg == "out" and max(self.program.given_to(call, self.scope), self.level(call.func)) == VALUE:
                 rest = f"{self.text(call.func)}({', '.join(self.arguments(call, ('out',)))})"
                 self.add(call, "memory", f"{self.text(k.value)} = {rest}")
+
+    def _is_own(self, name: str) -> bool:
+        """Whether a method is one of a class of the file."""
+        return any(scope.of_class for scope in self.program.functions.get(name, []))
 
     def _is_scipys(self, node: ast.expr) -> bool:
         """Whether a value is made by a call of SciPy's."""

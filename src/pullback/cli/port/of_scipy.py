@@ -171,12 +171,9 @@ class OfSciPy:
                 text = self.reader.text(call.func)
                 if text.startswith("scipy."):
                     package, name = self.names.split(full)
-                    self.reader.add(
-                        call,
-                        "scipy",
-                        f"pullback.scipy.{package}.{newer}{text.removeprefix(f'scipy.{package}.{name}')}",
-                        text,
-                    )
+                    rest = text.removeprefix(f"scipy.{package}.{name}")
+                    write = f"pullback.scipy.{package}.{newer}{rest}"
+                    self.reader.add(call, "scipy", write, text, "SciPy computes on arrays; import pullback before")
 
     def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str]) -> None:
         """``import scipy.linalg as sl``."""
