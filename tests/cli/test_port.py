@@ -16,8 +16,8 @@ import pytest
 
 import pullback
 from pullback.cli import main
-from pullback.cli.port import findings
-from pullback.cli.port.advice import KINDS, Finding
+from pullback.cli.numpy_code import findings
+from pullback.cli.numpy_code.advice import KINDS, Finding
 
 pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
 

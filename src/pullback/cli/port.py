@@ -1,8 +1,4 @@
-"""`pullback port FILE.py ...`: the lines of a NumPy program that may have to be written in another way for Tensors.
-
-The program is read by `ast` and never run. `dependence` says what may depend on the parameters; `expressions`,
-`made_plain`, `writes` and `of_scipy` look at what is done with it; `advice` has the texts.
-"""
+"""`pullback port FILE.py ...`: the lines of a NumPy program that may have to be written in another way for Tensors."""
 
 from __future__ import annotations
 
@@ -11,13 +7,8 @@ import ast
 import json
 from pathlib import Path
 
-from ..script import TargetError
-from .advice import Finding, Reader
-from .dependence import Program
-from .expressions import Expressions
-from .made_plain import MadePlain, written
-from .of_scipy import OfSciPy
-from .writes import Writes
+from pullback.cli.numpy_code import Finding, findings
+from pullback.cli.script import TargetError
 
 THEN = "Run it then, and compare values with those on arrays."
 
@@ -63,21 +54,3 @@ def read(file: str) -> str:
     except (SyntaxError, ValueError) as error:
         raise TargetError(f"{path} is not a Python file: {error}") from None
     return text
-
-
-def findings(source: str) -> list[Finding]:
-    """What `pullback port` says of a program, by line.
-
-    >>> for f in findings("import numpy as np\\ndef f(x):\\n    return np.array([x[0], x[1] ** 2])"):
-    ...     print(f.line, f.written, "->", f.write)
-    3 np.array([x[0], x[1] ** 2]) -> np.stack([x[0], x[1] ** 2])
-    """
-    program = Program(source)
-    found: list[Finding] = []
-    writes = written(program)
-    for scope in program.scopes:
-        MadePlain(program, scope, found, writes).read()
-        Writes(program, scope, found, writes).read()
-        Expressions(program, scope, found).read()
-    OfSciPy(program, Reader(program, program.module, found)).read()
-    return sorted(dict.fromkeys(found))
