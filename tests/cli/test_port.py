@@ -378,7 +378,7 @@ def test_the_output_is_by_file_and_by_line(tmp_path: Path, capsys: pytest.Captur
     assert out.splitlines() == [
         f"{one}:4: x[::-1]  ->  np.flip(x, 0)  (a slice of a Tensor has a positive step)",
         f"{one}:5: math.sin(a[0])  ->  np.sin(a[0])  (math takes numbers)",
-        "2 lines to write in another way. Run it then, and compare values with those on arrays.",
+        "2 places to write in another way. Run it then, and compare values with those on arrays.",
     ]
     assert err == ""
 
@@ -395,7 +395,7 @@ def test_an_empty_file_has_nothing_to_change(tmp_path: Path, capsys: pytest.Capt
     path = tmp_path / "empty.py"
     path.write_text("")
     assert main.main(["port", str(path)]) == 0
-    assert capsys.readouterr().out.startswith("no lines to write in another way. Run it then")
+    assert capsys.readouterr().out.startswith("no places to write in another way. Run it then")
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def run(arguments: argparse.Namespace) -> int:
     for file, told in found.items():
         for f in told:
             print(f"{file}:{f.line}: {f.written}  ->  {f.write}  ({f.why})")
-    lines = "1 line" if count == 1 else f"{count or 'no'} lines"
-    print(f"{lines} to write in another way. {THEN}")
+    places = "1 place" if count == 1 else f"{count or 'no'} places"
+    print(f"{places} to write in another way. {THEN}")
     return 0
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 CONSTANT, PLACE, VALUE = 0, 1, 2
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-COMPREHENSIONS = ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp
 
 _words = str.split
 MAKERS = frozenset(_words("zeros empty ones full eye identity"))
