@@ -151,7 +151,8 @@ def test_the_first_page_of_an_edition_leads_to_each_chapter_in_order(edition: st
 
 
 # The code of the first page needs a GPU, the second shows a test and commands. The chapter on kernels shows lines of a
-# program, and how it is started. The program of the page on many processes is run in tests/distributed/.
+# program, and how it is started. The program of the page on many processes is run in tests/distributed/, and the
+# command of the page on NumPy code in tests/cli/.
 NOT_RUN = (DOCS / "zh" / "gpu.md", DOCS / "zh" / "audit.md")
 KERNELS = (ROOT / "examples" / "cuda_kernel.py").read_text("utf-8").splitlines()
 
@@ -163,6 +164,8 @@ def test_every_block_of_code_is_one_that_runs(path: Path) -> None:
             kind, *lines, _ = block.splitlines()
             started = kind == "```text" and lines[0] == "$ python examples/cuda_kernel.py"
             assert started or [line for line in lines if line not in KERNELS] == [], block
+        elif path.name == "numpy_code.md" and not block.startswith("```pycon"):
+            assert re.match(r"```(python\nimport math|sh\npullback port decay.py\n```|text\ndecay.py:)", block), block
         elif not (path.name == "distributed.md" and block.startswith("```python\nimport pullback as torch\n")):
             assert block.startswith("```pycon\n>>> "), block
 

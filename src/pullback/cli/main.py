@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pullback
-from pullback.cli import check, demo, doctor, draw, explain, run
+from pullback.cli import check, demo, doctor, draw, explain, port, run
 from pullback.cli.script import TargetError
 from pullback.inspect import operations
 from pullback.inspect.stubs import stubs
@@ -285,6 +285,17 @@ COMMANDS = (
         ),
         arguments=check.add_arguments,
         run=check.run,
+    ),
+    Command(
+        name="port",
+        summary="list the lines of a NumPy program that have to be written in another way",
+        description="Read NumPy programs, without running them, and list every line that may have to be written in\n"
+        "another way before their functions take Tensors, each with what to write. A line that does not\n"
+        "depend on what is differentiated may stay as it is. The exit status is 0 if the files were read,\n"
+        "2 if one is missing or is not Python.",
+        examples=("pullback port model.py", "pullback port model.py solver.py --json"),
+        arguments=port.add_arguments,
+        run=port.run,
     ),
     Command(
         name="graph",

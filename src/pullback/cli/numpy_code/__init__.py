@@ -1,0 +1,34 @@
+"""What of a NumPy program has to be written in another way before its functions take Tensors.
+
+The program is read by `ast` and never run. `dependence` says what may depend on the parameters; `expressions`,
+`made_plain`, `writes` and `of_scipy` look at what is done with it; `advice` has the texts.
+"""
+
+from __future__ import annotations
+
+from .advice import Finding, Reader
+from .dependence import Program
+from .expressions import Expressions
+from .made_plain import MadePlain, written
+from .of_scipy import OfSciPy
+from .writes import Writes
+
+__all__ = ["Finding", "findings"]
+
+
+def findings(source: str) -> list[Finding]:
+    """What `pullback port` says of a program, by line.
+
+    >>> for f in findings("import numpy as np\\ndef f(x):\\n    return np.array([x[0], x[1] ** 2])"):
+    ...     print(f.line, f.written, "->", f.write)
+    3 np.array([x[0], x[1] ** 2]) -> np.stack([x[0], x[1] ** 2])
+    """
+    program = Program(source)
+    found: list[Finding] = []
+    writes = written(program)
+    for scope in program.scopes:
+        MadePlain(program, scope, found, writes).read()
+        Writes(program, scope, found, writes).read()
+        Expressions(program, scope, found).read()
+    OfSciPy(program, Reader(program, program.module, found)).read()
+    return sorted(dict.fromkeys(found))

@@ -1,0 +1,214 @@
+"""Arrays that are made plain, and get values of the parameters later: an array holds no graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .advice import ENTRIES, Finding, Reader
+from .dependence import CONSTANT, MAKERS, VALUE, Program, Scope, key_of, root_of
+
+_words = str.split
+_WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
+_ARRAYS = MAKERS | frozenset(_words("array linspace arange tile repeat concatenate sin cos exp"))
+_WRITERS = frozenset(_words("copyto fill_diagonal put place putmask at"))
+
+
+class Write(NamedTuple):
+    """A write to a part of what a key holds (or, with +=, to all of it)."""
+
+    line: int
+    level: int
+    whole: bool
+    node: ast.AST
+
+
+Key = tuple[Scope | None, str]
+
+
+def written(program: Program) -> dict[Key, list[Write]]:
+    """All writes of a program, by the key that is written to and the scope of its name."""
+    found: dict[Key, list[Write]] = {}
+
+    def enter(target: ast.expr, value: ast.expr | None, node: ast.AST, scope: Scope, whole: bool = False) -> None:
+        key = key_of(root_of(target))
+        if key:
+            home = program.home(key, scope) if key.isidentifier() else None
+            level = VALUE if value is None else program.level(value, scope)
+            found.setdefault((home, key), []).append(Write(node.lineno, level, whole, node))  # type: ignore[attr-defined]
+
+    for scope in program.scopes:
+        for node in scope.own():
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target, part in pairs(targets, value):
+                        if root_of(target) is not target:
+                            enter(target, part, node, scope)
+                case ast.AugAssign(target=target, value=value):
+                    enter(target, value, node, scope, whole=root_of(target) is target)
+                case ast.Call(func=ast.Attribute(attr=name), args=[target, *_, value]) if name in _WRITERS:
+                    enter(target, value, node, scope)
+                case ast.Call(func=ast.Attribute(value=owner, attr="fill"), args=[value]):
+                    enter(owner, value, node, scope)
+                case ast.Call(keywords=keywords):
+                    for k in keywords:
+                        if k.arg == "out" and program.given_to(node, scope) == VALUE:
+                            enter(k.value, None, node, scope)
+    for scope in program.scopes[1:]:  # a function that writes to what it is given
+        for parameter, given, caller in list(program.given(scope)):
+            inner = [w for w in found.get((scope, parameter), []) if not w.whole]
+            if inner and (key := key_of(given)):
+                home = program.home(key, caller) if key.isidentifier() else None
+                most = max(w.level for w in inner)
+                found.setdefault((home, key), []).append(Write(given.lineno, most, False, given))
+    return found
+
+
+def pairs(targets: list[ast.expr], value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """The targets of an assignment, each with its part of the value, where that is written as a tuple."""
+    for target in targets:
+        if isinstance(target, ast.Tuple | ast.List):
+            same = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+            parts = value.elts if same else [value] * len(target.elts)  # type: ignore[attr-defined]
+            yield from zip(target.elts, parts, strict=True)
+        else:
+            yield target, value
+
+
+class AboutWrites(Reader):
+    """A reader that knows all writes of the program."""
+
+    def __init__(self, program: Program, scope: Scope, found: list[Finding], writes: dict[Key, list[Write]]) -> None:
+        super().__init__(program, scope, found)
+        self.writes = writes
+        self.own = list(scope.own())
+
+    def of(self, node: ast.expr) -> list[Write]:
+        """The writes to what a name, an attribute or an entry holds."""
+        key = key_of(node)
+        home = self.program.home(key, self.scope) if key.isidentifier() else None
+        return self.writes.get((home, key), [])
+
+    def maker(self, func: ast.expr) -> str:
+        """The name of a function of NumPy that makes a plain array, as zeros or zeros_like; or ""."""
+        home, _, name = self.program.full_name(func).rpartition(".")
+        known = name in MAKERS or (name.removesuffix("_like") in MAKERS and name.endswith("_like"))
+        return name if home == "numpy" and known else ""
+
+
+class MadePlain(AboutWrites):
+    """What is found where arrays are made."""
+
+    def read(self) -> None:
+        """Look at what every name is bound to."""
+        for node in self.own:
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    for target, part in pairs(targets, value):
+                        if root_of(target) is target and key_of(target):
+                            self._bound(node, target, part)
+                case ast.AnnAssign(target=target, value=ast.expr() as value) if key_of(target):
+                    self._bound(node, target, value)
+
+    def _bound(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
+        writes = [w for w in self.of(target) if w.level == VALUE]
+        parts = sorted({w.line for w in writes if not w.whole})
+        makers = list(self._makers(value))
+        constant = not makers and self._is_constant_array(value)
+        why = f"written to in line{'s' if len(parts) > 1 else ''} {_listed(parts)}"
+        if parts and self._matrix(value):
+            self.add(node, "entries", ENTRIES, why=f"SciPy's matrix holds numbers; {why}")
+        elif parts and constant:
+            a = self.text(target)
+            self.add(node, "made", f"{a} = {a} + np.zeros_like(t, shape=np.shape({a})) after it", why=why)
+        elif parts:
+            for call in makers:
+                self._made(call, why)
+        elif makers or constant:
+            for w in writes:
+                if isinstance(w.node, ast.AugAssign):
+                    self.add(w.node, "whole", self.in_full(w.node))
+
+    def _matrix(self, value: ast.expr) -> bool:
+        full = self.program.full_name(value.func) if isinstance(value, ast.Call) else ""
+        return full.startswith("scipy.sparse.")
+
+    def _makers(self, value: ast.expr) -> Iterator[ast.Call]:
+        """The calls that make plain arrays, in what is bound."""
+        match value:
+            case ast.Call(func=func):
+                if self.maker(func) and not self._is_whole(value):
+                    yield value
+            case ast.IfExp(body=body, orelse=other):
+                yield from [*self._makers(body), *self._makers(other)]
+            case ast.List(elts=parts) | ast.Tuple(elts=parts):
+                for part in parts:
+                    yield from self._makers(part)
+            case ast.ListComp(elt=part) | ast.DictComp(value=part):
+                yield from self._makers(part)
+            case ast.Dict(values=parts):
+                for part in parts:
+                    yield from self._makers(part)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                yield from [*self._makers(left), *self._makers(right)]
+
+    def _is_whole(self, call: ast.Call) -> bool:
+        """Whether an array is of whole numbers or of objects; or has a Tensor to begin with."""
+        name = self.maker(call.func)
+        if name.endswith("_like"):
+            return not call.args or self.level(call.args[0]) != CONSTANT
+        dtype = self._dtype(call, name)
+        return bool(dtype) and dtype.rpartition(".")[2].strip("'\"") in _WHOLE
+
+    def _dtype(self, call: ast.Call, name: str) -> str:
+        place = {"full": 2, "eye": 3}.get(name, 1)
+        given = [k.value for k in call.keywords if k.arg == "dtype"] or call.args[place : place + 1]
+        return self.text(given[0]) if given else ""
+
+    def _made(self, call: ast.Call, why: str) -> None:
+        name, texts = self.maker(call.func), [*map(self.text, call.args)]
+        named = {k.arg: self.text(k.value) for k in call.keywords}
+        np = self.text(call.func).rpartition(".")[0] or "np"
+        if name.endswith("_like"):
+            rest = "".join(f", {a}" for a in texts[1:])
+            self.add(call, "made", f"{np}.{name}(t{rest}, shape=np.shape({texts[0]}))", why=why)
+            return
+        dtype = self._dtype(call, name)
+        dtype = f", dtype={dtype}" if dtype else ""
+        shape = texts[0] if texts else named.get("shape", named.get("N", "n"))
+        if name in ("eye", "identity"):
+            columns = texts[1] if name == "eye" and len(texts) > 1 else named.get("M", shape)
+            self.add(call, "eye", f"{self.text(call)} + {np}.zeros_like(t, shape=({shape}, {columns}))", why=why)
+        elif name == "full":
+            value = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
+            self.add(call, "made", f"{np}.full_like(t, {value}, shape={shape}{dtype})", why=why)
+        else:
+            self.add(call, "made", f"{np}.{name}_like(t, shape={shape}{dtype})", why=why)
+
+    def _is_constant_array(self, value: ast.expr) -> bool:
+        """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""
+        match value:
+            case ast.Call(func=ast.Attribute(value=owner, attr="copy" | "astype" | "reshape")) if not self._name(value):
+                values = [v for _, v in self.program.bindings(owner, self.scope) if isinstance(v, ast.Call)]
+                return self.level(owner) == CONSTANT and any(map(self._of_numbers, values))
+            case ast.Call():
+                return self._of_numbers(value)
+            case ast.BinOp(left=left, right=right):
+                both = [self._is_constant_array(left), self._is_constant_array(right)]
+                return any(both) and self.level(value) == CONSTANT
+        return False
+
+    def _of_numbers(self, call: ast.Call) -> bool:
+        """Whether a call of NumPy's makes an array of constants, which are no whole numbers."""
+        dtypes = [self.text(k.value).strip("'\"").rpartition(".")[2] for k in call.keywords if k.arg == "dtype"]
+        known = self._name(call) in _ARRAYS and self.level(call) == CONSTANT and not set(dtypes) & _WHOLE
+        return known and not (self._name(call) in MAKERS and self._is_whole(call))
+
+    def _name(self, call: ast.Call) -> str:
+        home, _, name = self.program.full_name(call.func).rpartition(".")
+        return name if home == "numpy" else ""
+
+
+def _listed(lines: list[int], most: int = 4) -> str:
+    return ", ".join(map(str, lines[:most])) + (", ..." if len(lines) > most else "")

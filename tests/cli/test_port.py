@@ -1,0 +1,448 @@
+"""`pullback port`: what it finds in a NumPy program, what it leaves alone, and that what it says to write is right."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import pullback
+from pullback.cli import main
+from pullback.cli.numpy_code import findings
+from pullback.cli.numpy_code.advice import KINDS, Finding
+
+pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
+
+DOCS = Path(__file__).parents[2] / "docs"
+HEAD = "import math\nimport numpy as np\n"
+
+
+def found(body: str) -> list[Finding]:
+    """What is said of a function of x (a vector) with this body, after `HEAD`."""
+    return findings(f"{HEAD}def f(x):\n{textwrap.indent(textwrap.dedent(body).strip(), '    ')}\n")
+
+
+# -- what is found, and that it is right -------------------------------------------------------------------------------
+
+# The kind of the first finding, the body of a function of a vector x of four numbers. All findings are applied to the
+# text as an editor would, `t` being x; then the function gives what it gave on arrays, and passes gradcheck.
+MENDED = [
+    ("made", "a = np.zeros(4)\na[1:] = np.cumsum(x)[:3]\nreturn a.sum()"),
+    ("made", "a = np.empty((2, 4), float)\na[0] = x\na[1] = x**2\nreturn a.sum(axis=0)"),
+    ("made", "a = np.full(5, 7.0)\na[:4] += x\nreturn a"),
+    ("made", "a, b = np.zeros(2), np.ones(2)\na[0] = x[0]\nb[0] = x[1]\nreturn a * b"),
+    ("made", "a = [np.zeros(3) for _ in range(2)]\na[1][0] = x[0]\nreturn a[1] * 2"),
+    ("made", "a = np.zeros(4, dtype=complex)\na.real[:] = x\nreturn np.abs(a * 1j)"),
+    ("made", "a = np.zeros_like(np.linspace(0.0, 1.0, 4))\na[2] = x[2] ** 2\nreturn a"),
+    ("made", "def fill(b, v):\n    b[0] = v\na = np.zeros(3)\nfill(a, x[1])\nreturn a"),
+    ("eye", "K = np.eye(4)\nK[0, 1] = x[0] * x[1]\nreturn K @ x"),
+    ("whole", "a = np.zeros(4)\nfor k in range(3):\n    a += x**k\nreturn a"),
+    ("whole", "a = np.linspace(0.0, 1.0, 4)\nb = a.copy()\nb *= x\nreturn b"),
+    ("full", "return np.full(3, x[0] ** 2)"),
+    ("full", "return np.full_like(np.arange(3.0), x[0] + x[1])"),
+    ("array", "return np.array([x[0], x[1] ** 2])"),
+    ("array", "parts = []\nfor v in x:\n    parts.append(v * v)\nreturn np.array(parts)"),
+    ("array", "return np.array([v**2 for v in x], dtype=float)"),
+    ("block", "return np.array([[x[0], 1.0], [0.5, x[1]]]) @ x[:2]"),
+    ("asarray", "y = np.asarray(x, dtype=float)\nreturn y**2"),
+    ("asarray", "y = np.array(x)\ny[0] = 1.0\nreturn x * y"),
+    ("list", "return np.sum([x[0], x[1] ** 2])"),
+    ("list", "return np.interp(0.2, [0.0, x[0]], [1.0, 2.0])"),
+    ("operand", "return x[:2] + [1.0, 2.0]"),
+    ("std", "return x.std() + x.var(ddof=1)"),
+    ("sort", "y = x * np.array([3.0, -1.0, 2.0, 0.5])\ny.sort()\nreturn y"),
+    ("max", "return np.outer(x, x).max(axis=1) + np.outer(x, x).min(0)"),
+    ("nonzero", "return x[(x > 1.0).nonzero()[0]]"),
+    ("repeat", "return x.repeat(2) * np.arange(8)"),
+    ("flatten", "y = np.outer(x, x)\nz = y.flatten()\nz[0] = 1.0\nreturn y * z[0]"),
+    ("method", "return np.outer(x, x).dot(x)"),
+    ("method", "return x.cumsum()"),
+    ("method", "return np.outer(x, x).reshape(2, 2, 4).transpose(2, 0, 1)[1]"),
+    ("method", "return np.outer(x, x).reshape(2, 8, order='F')[0]"),
+    ("method", "return x.take([0, 2])"),
+    ("method", "return np.outer(x, x**2).flatten('F')[:5]"),
+    ("dtype", "return x * 2 if x.dtype == np.float64 else x"),
+    ("number", "return float(x[0]) * x[1]"),
+    ("number", "return x[0].item() * x"),
+    ("number", "return complex(x[0], x[1]) * complex(x[2] + x[0], 1.0)"),
+    ("number", "return np.float64(x[0] * x[1])"),
+    ("round", "return round(x[0], 1) * x"),
+    ("math", "return math.exp(x[0]) * math.atan2(x[1], x[2])"),
+    ("math", "return math.lgamma(x[0])"),
+    ("test", "return x * 2 if isinstance(x, np.ndarray) else x"),
+    ("test", "return x * 2 if np.isscalar(x[0]) else x"),
+    ("step", "return x[::-1] * np.arange(4)"),
+    ("step", "return np.outer(x, x**2)[1:, ::-1] * np.arange(4)"),
+    ("memory", "y = x * 2\nnp.copyto(y, x**2)\nreturn y"),
+    ("memory", "y = x * 2\nnp.maximum(y, 2.0, out=y)\nreturn y"),
+    ("memory", "y = x * 2\ny.fill(x[0])\nreturn y"),
+    ("memory", "y = x * 2\nreturn y.flat[::2]"),
+    ("memory", "y = np.outer(x, x)\ny.flat = np.repeat(x, 4)\nreturn y"),
+    ("memory", "y = x * 2\nnp.place(y, x > 1.0, 3.0)\nreturn y"),
+    ("diagonal", "K = np.outer(x, x)\nnp.fill_diagonal(K, 1.0)\nreturn K @ x"),
+    ("rows", "A = np.outer(x, x) + np.eye(4)\nfor row in A: row /= row.sum()\nreturn A"),
+    ("overwritten", "h = x * 1.0\nh[:] = h - 0.1 * h**2\nh[:] = h - 0.1 * h**2\nreturn h"),
+    ("overwritten", "A = np.outer(x, x) + np.eye(4)\nA[1] = A[1] / A[1, 1]\nreturn A"),
+    ("overwritten", "y = x * 3\ny /= np.linalg.norm(y)\nreturn y"),
+    ("overwritten", "y = x * 3\ny -= y.max()\nreturn y * x"),
+    ("overwritten", "A = np.outer(x, x)\nb = np.max(A[0], axis=0)\nA[0] /= b\nreturn A"),
+    ("overwritten", "y = x * 3\ns = np.sin(y)\ny += 1.0\nreturn y * s"),
+    ("result", "y = np.exp(x)\ny[0] = 0.0\nreturn y"),
+    ("given", "x[0] = 1.0\nreturn x**2"),
+    ("element", "a = x * 1.0\nold = a[0]\na[0] = a[1]\na[1] = old\nreturn a * x"),
+    ("swap", "a = x * 1.0\na[0], a[2] = a[2], a[0]\nreturn a * x"),
+    ("swap", "a = x[:2] * 1.0\np, q = a\na[0] = 5.0\nreturn p * q"),
+    ("added", "a = x * 1.0\ns = a[0]\nfor k in range(2):\n    s += x[k]\nreturn s * a"),
+    ("added", "s = 0.0\nfor v in x:\n    old = s\n    s += v\nreturn old * s"),
+    ("joined", "return np.r_[x, 0.0] * np.arange(5)"),
+    ("joined", "return np.c_[x, x**2]"),
+    ("joined", "return np.fromiter((v * v for v in x), float)"),
+    ("scipy", "import scipy.linalg\nreturn scipy.linalg.expm(np.outer(x, x) * 0.1)"),
+    ("scipy", "from scipy.special import gammainc, erf\nreturn gammainc(x, 2.0) + erf(x)"),
+    ("scipy", "from scipy import stats\nreturn stats.norm.logpdf(x, 0.0, 2.0)"),
+    ("scipy", "import scipy.interpolate as si\ng = si.interp1d([0.0, 1.0, 3.0], [0.0, 1.0, 9.0])\nreturn g(x)"),
+    ("scipy", "from scipy.integrate import quad\nreturn quad(lambda s: np.exp(-s * x[0]), 0, 1)[0] * x"),
+    ("sparse", "from scipy.sparse import csc_matrix, diags\nreturn (csc_matrix(np.outer(x, x)) + diags(x)) @ x"),
+    ("sparse", "from scipy.sparse import diags\nreturn diags([x, x[1:]], [0, 1]) @ np.ones(4)"),
+    ("refused", "from scipy.signal import find_peaks\nreturn x * len(find_peaks(np.tile(x, 3))[0])"),
+]
+X = np.array([0.7, 1.3, 0.4, 2.1])
+
+
+def apply(source: str) -> str:
+    """The program with every finding applied to its text, as an editor would."""
+    lines = source.split("\n")
+    for f in sorted(findings(source), key=lambda f: len(f.written)):
+        write = re.sub(r"\bt\b", "x", f.write) if f.kind in ("made", "eye") else f.write
+        line = lines[f.line - 1]
+        if " before it" in write or " after it" in write:
+            indent = line[: len(line) - len(line.lstrip())]
+            added = f"{indent}{write.removesuffix(' before it').removesuffix(' after it')}"
+            lines[f.line - 1] = f"{added}\n{line}" if " before it" in write else f"{line}\n{added}"
+        else:
+            assert f.written in line or f.kind == "refused", (f, line)
+            lines[f.line - 1] = line.replace(f.written, write)
+    return "\n".join(lines)
+
+
+def function(source: str) -> Callable[[Any], Any]:
+    scope: dict[str, Any] = {"pullback": pullback}
+    exec(source, scope)
+    return scope["f"]  # type: ignore[no-any-return]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("kind", "body"), MENDED)
+def test_what_it_says_to_write_is_right(kind: str, body: str) -> None:
+    source = f"{HEAD}def f(x):\n{textwrap.indent(body, '    ')}\n"
+    assert kind in {f.kind for f in findings(source)}
+    if "nonzero()[0]" not in body:
+        with pytest.raises((RuntimeError, TypeError, ValueError, AttributeError, AssertionError)):
+            _check(source, function(source)(X.copy()))
+    _check(apply(source), function(source)(X.copy()))
+
+
+def _check(source: str, expected: Any) -> None:
+    """The values of a function on Tensors are those on arrays, and its gradients those of differences."""
+    mended = function(source)
+    value = mended(pullback.from_numpy(X.copy()).requires_grad_())
+    assert isinstance(value, pullback.Tensor)
+    np.testing.assert_allclose(value.detach().numpy(), expected)
+    assert pullback.autograd.gradcheck(lambda x: mended(x).real * 1.0, pullback.from_numpy(X.copy()).requires_grad_())
+
+
+# What is written there, and what to write, of those that are more than one line to change.
+SAID = [
+    ("arange", "return np.arange(x[0], 3.0, x[1])", "x[0] + x[1] * np.arange(n), of n numbers"),
+    ("draw", "return rng.normal(x, 2.0)", "x + 2.0 * rng.normal(size=np.shape(x))"),
+    ("draw", "return np.random.poisson(x)", "poisson() of t.detach().numpy()"),
+    ("nan", "return np.where(x > 0, np.sqrt(x), 0.0)", "np.where(x > 0, x, 1.0) for x in np.sqrt(x)"),
+    ("nan", "return np.where(x == 0, 1.0, np.sin(x) / x)", "np.where(x == 0, 1.0, x) for x in np.sin(x) / x"),
+    ("missing", "r = x * 2\nr[np.isnan(x)] = 0", "r[missing] = 0 here"),
+    ("flip", "y = x * 1\nnp.flip(y)[0] = 2.0", "y[-1] = 2.0, its place in y"),
+    ("no rule", "return np.roots(x)", "np.linalg.eigvals of the companion matrix"),
+    ("vectorize", "return np.vectorize(abs)(x)", "pullback.vmap(abs)"),
+    ("entries", "import scipy.sparse as sp\nA = sp.lil_matrix((4, 4))\nA[0, 1] = x[0]", "csr_array((np.stack(values)"),
+    ("unknown", "from scipy.sparse import kron\nreturn kron(x, x)", "Kron.apply(...) of a pullback.autograd.Function"),
+    ("refused", "import scipy.signal as si\nreturn si.find_peaks(x + 1)", "si.find_peaks((x + 1).detach().numpy())"),
+    ("math", "from math import sin\nreturn sin(x[0])", "np.sin(x[0])"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "body", "write"), SAID)
+def test_it_says_what_to_write(kind: str, body: str, write: str) -> None:
+    assert any(f.kind == kind and write in f.write for f in found(body)), found(body)
+
+
+def test_each_kind_is_among_these() -> None:
+    assert {kind for kind, *_ in [*MENDED, *SAID]} == set(KINDS)
+
+
+def test_the_lines_of_the_writes_are_named_where_the_array_is_made() -> None:
+    (first,) = found("a = np.zeros(3)\na[0] = 1.0\na[1] = x[0]\nfor k in range(2):\n    a[k] += x[k]")
+    assert (first.line, first.write) == (4, "np.zeros_like(t, shape=3)")
+    assert "written to in lines 6, 8" in first.why
+
+
+def test_an_attribute_is_followed_through_its_class() -> None:
+    source = """
+    import numpy as np
+    class Chain:
+        def __init__(self, rates, n):
+            self.Q = np.zeros((n, n))
+            self.marks = np.zeros(n, dtype=int)
+            for i in range(n):
+                self.fill(rates[i], i)
+        def fill(self, rate, i):
+            self.Q[i, i] = rate
+            self.marks[i] = 1
+    """
+    (only,) = findings(textwrap.dedent(source))
+    assert (only.line, only.write) == (5, "np.zeros_like(t, shape=(n, n))")
+
+
+def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
+    source = """
+    import numpy
+    def helper(p, k):
+        return float(p) * k
+    def model(p):
+        return numpy.array([helper(p[0], 2.0), p[1]])
+    def main():
+        print(model(numpy.ones(2)))
+    if __name__ == "__main__":
+        main()
+    """
+    told = [(f.line, f.write) for f in findings(textwrap.dedent(source))]
+    assert told == [(4, "p"), (6, "numpy.stack([helper(p[0], 2.0), p[1]])")]
+
+
+def test_functions_that_call_each_other_are_read_to_the_end() -> None:
+    source = "def f(x):\n    return g(x) if x > 0 else x\ndef g(x):\n    return f(float(x) - 1.0)\n"
+    assert [f.line for f in findings(source)] == [4]
+
+
+def test_a_script_without_functions_has_its_numbers_for_parameters() -> None:
+    source = f"{HEAD}rate = 0.5\nn = 3\na = np.zeros(n)\na[0] = math.exp(rate)\nprint(float(a[0]))\n"
+    assert [f.line for f in findings(source)] == [5, 6]
+
+
+# -- what would be noise -----------------------------------------------------------------------------------------------
+
+SILENT = [
+    "a = np.zeros(3)\na[0] = 1.0\na[1:] = 2\nreturn a * x[0]",
+    "a = np.zeros(3, dtype=int)\na[0] = len(x)\nreturn a",
+    "a = np.zeros(len(x))\nfor i in range(len(x)):\n    a[i] = i * 0.5\nreturn a * x",
+    "names = ['a'] * 2\nnames[0] = x\nreturn names",
+    "out = {}\nout['a'] = x[0]\nreturn out",
+    "a = np.zeros_like(x)\na[0] = x[0]\nreturn a",
+    "a = np.empty(3, dtype=object)\na[0] = x\nreturn a",
+    "grid = np.array([0.0, 1.0, 2.0])\nreturn np.interp(x, grid, grid**2)",
+    "print(float(x.sum()), f'{float(x[0]):.3f}', '%.2f' % float(x[1]))\nreturn x",
+    "if float(x[0]) > 1.0:\n    return x\nreturn 2 * x",
+    "n = int(x.shape[0] / 2)\nreturn x[:n]",
+    "k = int(np.argmax(x))\nreturn x[k]",
+    "return x * math.sqrt(2.0 * math.pi)",
+    "order = [3, 2, 1]\nreturn sum(x[i] for i in order[::-1])",
+    "names = sorted(['b', 'a'])\nnames.sort()\nreturn x",
+    "pairs = [(x[0], 1)]\npairs.sort(key=lambda p: p[1])\nreturn pairs",
+    "return x.max() - x.min() + x.sum(axis=0) + x.mean()",
+    "return np.max(x, axis=0) + np.std(x)",
+    "return x.reshape(2, 2).transpose(1, 0)",
+    "return np.outer(x, x).T @ x",
+    "s = 0.0\nfor v in x:\n    s += v**2\nreturn s",
+    "y = np.sin(x)\ny /= y.sum()\nreturn y",
+    "y = np.sin(x)\ny -= y.mean()\ny *= x\nreturn y",
+    "h = np.zeros_like(x)\nh[0] = x[0]\nfor k in range(3):\n    h[k + 1] = h[k] * x[k] * (1 - h[k])\nreturn h",
+    "h = x * 1.0\nh[1:-1] += 0.1 * (h[2:] - 2 * h[1:-1] + h[:-2])\nreturn h",
+    "h = x * 1.0\nh[0] = np.sin(h[0])\nreturn h",
+    "L = np.zeros_like(np.outer(x, x))\nfor j in range(4):\n    L[j, j] = x[j] - np.dot(L[j, :j], L[j, :j])\nreturn L",
+    "A = np.outer(x, x)\nA[1] -= A[1, 0] / A[0, 0] * A[0]\nreturn A",
+    "y = np.exp(x)\ny = y + 1.0\nreturn y",
+    "y = 2 * np.exp(x)\ny[0] = 1.0\nreturn y",
+    "x = x.copy()\nx[0] = 1.0\nreturn x",
+    "a = x * 1.0\nfirst = a[0]\na[1] = 2.0\nreturn first * a",
+    "total = sum(row[0] for row in np.outer(x, x))\nreturn total",
+    "for name in ['a', 'b']:\n    name += 'c'\nreturn x",
+    "return np.stack([x, x]) + np.concatenate([[x[0]], x[1:]]) + np.append(x, [x[0]])[:4]",
+    "return np.array([1.0, 2.0, 3.0, 4.0]) * x",
+    "return [x[0], x[1]] + [x[2]]",
+    "weights = [1.0, 2.0]\nweights += [3.0]\nreturn x[0]",
+    "rng = np.random.default_rng(0)\nreturn x + 0.1 * rng.normal(0.0, 1.0, size=4)",
+    "return np.where(x > 0, x, 0.1 * x)",
+    "from scipy.special import erf, gammaln\nreturn erf(x) + gammaln(x)",
+    "from scipy.constants import c\nreturn c * x",
+    "from scipy.signal.windows import hann\nreturn hann(4) * x",
+    "from scipy.optimize import minimize\ndef g(p):\n    return 0.0, p\nreturn minimize(g, x, jac=True)",
+    "from scipy.optimize import differential_evolution\ndef g(p):\n    return 0.0\nreturn differential_evolution(g, x)",
+    "import torch_like\nreturn torch_like.std(x)",
+    "return isinstance(x, (list, tuple))",
+    "return x.std_of_it()",
+    "mask = x > 1\ny = x * 2\ny[mask] = 0.0\nreturn y",
+    "y = x.astype(float).copy()\ny[0] = 2.0\nreturn y",
+]
+
+
+@pytest.mark.parametrize("body", SILENT)
+def test_what_needs_no_change_is_not_listed(body: str) -> None:
+    assert found(body) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a = np.zeros(3)\na[0] = 0.5\nprint(float(a[0]), a[::-1], a.std())\ndef f(x):\n    return x * a[0]\n",
+        "def g(n: int, name='a', steps=3):\n    a = np.zeros(n)\n    a[0] = steps * n\n    return a\n",
+        "def g(u, v):\n    return float(v) * u\ndef f(x):\n    return g(x, 2.0)\n",
+        "from scipy import stats\nDATA = stats.norm.rvs(size=3)\ndef f(x):\n    return x * DATA\n",
+    ],
+)
+def test_what_does_not_depend_on_parameters_is_not_listed(source: str) -> None:
+    assert findings(HEAD + source) == []
+
+
+# -- one source of truth -----------------------------------------------------------------------------------------------
+
+NOT_ON_THE_PAGE = {"round", "given", "joined", "vectorize", "entries", "refused", "unknown", "no rule"}
+
+
+@pytest.mark.parametrize("page", ["numpy_code.md", "zh/numpy_code.md"])
+def test_each_kind_stands_on_the_page(page: str) -> None:
+    text = (DOCS / page).read_text("utf-8")
+    for kind, (row, _) in KINDS.items():
+        assert bool(row) == (kind not in NOT_ON_THE_PAGE)
+        for piece in re.findall(r"`[^`]+`", row) or [row]:
+            assert piece in text, (kind, piece)
+
+
+ROWS = [
+    (left, re.findall(r"`([^`]+)`", right))
+    for pieces, right in re.findall(
+        r"^\| (`.+?`.*?) \| (.+?) \| .+? \|$", (DOCS / "numpy_code.md").read_text("utf-8"), re.MULTILINE
+    )
+    for left in re.findall(r"`([^`]+)`", pieces)
+]
+# Those that show two lines, a part of one, or what reading cannot tell.
+IN_TWO_LINES = """x.flatten() | out = np.zeros(n) | out[i] = t | np.eye(n) | np.ones(n) | out += t | out | old = a[0]
+a | x, y = a | np.put | np.place | out=y | scipy.sparse | S @ t | np.add.at(out, i, t) | t - m | s += t | s | old = s
+np.full_like(a, t) | r = (data - t) / s | b = +a | np.conj(a) | b"""
+PARTS = {part.strip() for line in IN_TWO_LINES.splitlines() for part in line.split("|")}
+PARAMETERS = "t, a, b, c, d, x, y, v, A, m, s, i, k, n: int, end, rng, r, data"
+
+
+@pytest.mark.parametrize(("left", "right"), [row for row in ROWS if row[0] not in PARTS])
+def test_the_rows_of_the_page_are_found(left: str, right: list[str]) -> None:
+    told = findings(f"{HEAD}import scipy.linalg, scipy.stats\ndef f({PARAMETERS}):\n    {left}\n")
+    assert told, left
+    alike = {"len(m)": "n", " > 0": " == 0", "t[0]": "t", "np.reshape(v, np.shape(y))": "v"}
+    parts = [f.write.partition(" for x in ")[0].partition(", its place")[0] for f in told]
+    parts += [part.replace(ours, pages) for part in parts for ours, pages in alike.items()]
+    assert any(part in row or row in part for part in parts for row in right), (told, right)
+
+
+def test_the_page_has_these_rows() -> None:
+    assert len(ROWS) > 40
+    assert {left for left, _ in ROWS} >= PARTS
+
+
+def test_the_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    for page in ("numpy_code.md", "zh/numpy_code.md"):
+        text = (DOCS / page).read_text("utf-8")
+        program, command, output = re.search(
+            r"```python\n(.+?)```\n.*?```sh\n(pullback port .+?)\n```\n.*?```text\n(.+?)```", text, re.DOTALL
+        ).groups()  # type: ignore[union-attr]
+        monkeypatch.chdir(tmp_path)
+        _, name, file = command.split()
+        (tmp_path / file).write_text(program)
+        assert main.main([name, file]) == 0
+        assert capsys.readouterr().out == output
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_the_output_is_by_file_and_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    one.write_text(f"{HEAD}def f(x):\n    a = x[::-1]\n    return math.sin(a[0])\n")
+    other.write_text("raise SystemExit('it was run')\n")
+    assert main.main(["port", str(one), str(other)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        f"{one}:4: x[::-1]  ->  np.flip(x, 0)  (a slice of a Tensor has a positive step)",
+        f"{one}:5: math.sin(a[0])  ->  np.sin(a[0])  (math takes numbers)",
+        "2 places to write in another way. Run it then, and compare values with those on arrays.",
+    ]
+    assert err == ""
+
+
+def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "one.py"
+    path.write_text("def f(x):\n    return float(x)\n")
+    assert main.main(["port", str(path), "--json"]) == 0
+    (only,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (only["file"], only["line"], only["written"], only["write"]) == (str(path), 2, "float(x)", "x")
+
+
+def test_an_empty_file_has_nothing_to_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.py"
+    path.write_text("")
+    assert main.main(["port", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("no places to write in another way. Run it then")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"def f(:\n", "is not a Python file: invalid syntax"),
+        (b"\xff\xfe\x00", "is not a Python file"),
+        (b"a\x00b", "is not a Python file"),
+        (b"x = " + b"(" * 5000 + b")" * 5000, "is not a Python file"),
+        (None, "does not exist; expected a Python file, as FILE.py"),
+    ],
+)
+def test_what_is_no_python_is_told(
+    content: bytes | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "data.py"
+    if content is not None:
+        path.write_bytes(content)
+    assert main.main(["port", str(path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"pullback port: {path} ")
+    assert words in err
+
+
+def test_an_expression_that_is_too_long_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sum.py"
+    path.write_text(f"def f(x):\n    return {' + '.join(['x'] * 1500)}\n")
+    assert main.main(["port", str(path)]) == 2
+    assert "is nested too deeply to be read; divide it" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["port", str(tmp_path)]) == 2
+    assert "is a folder; expected a Python file" in capsys.readouterr().err
+
+
+def test_without_scipy_its_names_are_said_to_be_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "one.py"
+    path.write_text("from scipy.linalg import expm\nimport numpy as np\ndef f(x):\n    return expm(np.array([x[0]]))\n")
+    source = str(Path(pullback.__file__).parents[1])
+    code = f"import sys; sys.path.insert(0, {source!r}); sys.modules['scipy'] = None\nfrom pullback.cli import main\n"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}sys.exit(main.main(['port', {str(path)!r}]))"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "from pullback.scipy.linalg import expm" in done.stdout
+    assert "np.stack([x[0]])" in done.stdout
+    assert "SciPy is not installed" in done.stdout
