@@ -512,7 +512,9 @@ def tell(text: str, level: int) -> None:
     The first line in a process is told all of it, every other one its first sentence, and where the whole was told.
     level: the `stacklevel` of the line, as the caller sees it.
     """
-    frame = sys._getframe(level)
+    frame = sys._getframe()
+    for _ in range(level):
+        frame = frame.f_back or frame  # as `warnings.warn` does where there are not so many
     place = frame.f_code.co_filename, frame.f_lineno
     file, line = first = FIRST.setdefault(text, place)
     if first != place:

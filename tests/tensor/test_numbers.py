@@ -182,6 +182,13 @@ def test_the_lines_after_the_first_of_a_kind_get_one_line() -> None:
             assert "What to do" in text
 
 
+def test_a_copy_that_is_called_by_its_name_at_the_outermost_place_is_told() -> None:
+    program = "import pullback; x = pullback.ones(2, requires_grad=True) * 2; y = x.__copy__(); print(y.is_leaf)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "True\n"
+    assert "copy.copy() of a Tensor" in run.stderr
+
+
 def test_an_array_of_what_requires_grad_is_still_refused() -> None:
     with pytest.raises(RuntimeError, match="its gradient would be lost"):
         np.asarray(pullback.ones(2, requires_grad=True))
