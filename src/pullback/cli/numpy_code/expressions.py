@@ -134,8 +134,6 @@ class Expressions(Reader):
         if name in ("float", "complex") and given == VALUE and id(call) not in self.harmless:
             parts = [operand(t) for t in map(self.text, call.args)]
             self.add(call, "number", f"({parts[0]} + 1j * {parts[1]})" if len(parts) > 1 else self.text(first))
-        elif name == "round" and given == VALUE and id(call) not in self.harmless:
-            self.add(call, "round", f"np.round({', '.join(self.arguments(call))})")
         elif name == "isinstance" and self.level(first) == VALUE:
             asked = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(call.args[1])}
             if asked & {"float", "ndarray", "floating", "float64", "Number", "Real", "number", "generic"}:
@@ -286,12 +284,8 @@ class Expressions(Reader):
     def _array(self, call: ast.Call, first: ast.expr, name: str) -> None:
         text = self.text(first)
         if id(call) in self.nested or not self.is_list(first):
-            copied = (
-                f"{operand(text)}.copy()"
-                if name == "array" and not any(k.arg == "copy" for k in call.keywords)
-                else text
-            )
-            self.add(call, "asarray", text if id(call) in self.nested else copied)
+            copies = name == "array" and not any(k.arg == "copy" for k in call.keywords) and id(call) not in self.nested
+            self.add(call, "asarray", f"np.copy({text})" if copies else text)
         elif any(isinstance(e, ast.List | ast.ListComp | ast.Tuple) for e in _elements(first)):
             self.add(
                 call,
