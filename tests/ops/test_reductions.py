@@ -553,3 +553,20 @@ def test_a_scan_of_long_rows_may_narrow_its_dtype(name: str, source: str, dtype:
     expected = getattr(np, name)(values.real.astype(dtype), axis=0, dtype=dtype)
     assert found.dtype is getattr(pullback, dtype)
     np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("given", ["", "weights", "density", "range"])
+def test_numpys_histogram_puts_elements_at_an_edge_where_numpy_does(given: str) -> None:
+    rng = np.random.default_rng(len(given))
+    for _ in range(60):
+        n, m = rng.integers(1, 12), rng.integers(1, 9)
+        x, w = rng.integers(-5, 6, size=m) * 0.1, rng.normal(size=m)  # many lie on edges, but for rounding
+        named: dict[str, Any] = {"weights": w} if given == "weights" else {}
+        named |= {"density": True} if given == "density" else {}
+        named |= {"range": (-0.5, 0.5)} if given == "range" else {}
+        expected, edges = np.histogram(x, n, **named)
+        t = pullback.from_numpy(x).requires_grad_()
+        named |= {"weights": pullback.from_numpy(w).requires_grad_()} if given == "weights" else {}
+        found, ends = np.histogram(t, n, **named)
+        np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(ends.detach().numpy(), edges)

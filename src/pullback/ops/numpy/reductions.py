@@ -373,9 +373,13 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
     a = _floating(a)
     if isinstance(bins, str):
         bins = len(np.histogram_bin_edges(a.detach().numpy(), bins, range)) - 1
-    edges = bins if isinstance(bins, (int, np.integer)) else _tensor(bins, a.dtype)
+    if isinstance(bins, (int, np.integer)):
+        ends = histogram(a, bins, range=range).bin_edges
+        edges = np.linspace(ends[0], ends[-1], int(bins) + 1)  # PyTorch's differ in the last digit
+    else:
+        edges = _tensor(bins, a.dtype)
     weight = None if weights is None else _tensor(weights, a.dtype)
-    counts, edges = histogram(a, edges, range=range, weight=weight, density=bool(density))
+    counts, edges = histogram(a, edges, weight=weight, density=bool(density))
     return to(counts, np.int64) if weights is None and not density else counts, edges
 
 
