@@ -308,6 +308,38 @@ def test_what_does_not_depend_on_parameters_is_not_listed(source: str) -> None:
     assert findings(HEAD + source) == []
 
 
+AS_ADVISED = [
+    "    y = np.array([0.0, 0.0])\n    y = y + np.zeros_like(x, shape=np.shape(y))\n    y[1] = x[0]\n    return y\n",
+    "    y = np.array([0.0, 0.0]) + np.zeros_like(x, shape=2)\n    y[1] = x[0]\n    return y\n",
+]
+
+
+@pytest.mark.parametrize("body", AS_ADVISED)
+def test_what_was_mended_is_not_listed_again(body: str) -> None:
+    assert findings(f"{HEAD}def f(x):\n{body}") == []
+
+
+def test_an_array_of_an_object_is_listed_where_it_is_made() -> None:
+    """Other arrays may be made of it, before it becomes a Tensor."""
+    source = (
+        "class M:\n    def __init__(self, x):\n        self.x, self.h = x, np.zeros(4)\n    def step(self):\n"
+        "        d = np.zeros_like(self.h)\n        d -= self.x[0] * np.arange(4.0)\n        self.h += d\n"
+        "def f(x):\n    m = M(x)\n    m.step()\n    return np.sum(m.h)\n"
+    )
+    told = findings(HEAD + source)
+    assert [f.write for f in told] == ["np.zeros_like(t, shape=4)"]
+    names: dict[str, Any] = {}
+    exec(HEAD + source.replace("np.zeros(4)", "np.zeros_like(x, shape=4)"), names)
+    x = pullback.rand(2, dtype=pullback.float64, requires_grad=True)
+    assert pullback.autograd.gradcheck(names["f"], x)
+
+
+def test_any_tensor_has_a_name_that_the_program_has_not() -> None:
+    told = findings(f"{HEAD}def f(x, t):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
+    assert [f.write for f in told] == ["np.zeros_like(tensor, shape=2)"]
+    assert "tensor is any Tensor" in told[0].why
+
+
 # -- one source of truth -----------------------------------------------------------------------------------------------
 
 NOT_ON_THE_PAGE = {"given", "joined", "vectorize", "entries", "refused", "unknown", "no rule"}

@@ -30,6 +30,7 @@ _ARRAY = "an array: it is asked before"
 _OWN = "an array of this file's own"
 
 ALLOWED = {
+    "kernels/boxes.py:address": _ARRAY,
     "kernels/counterparts.py:combine_at": _NUMBER,
     "kernels/counterparts.py:contiguous": _ARRAY,
     "kernels/counterparts.py:strided_windows": _ARRAY,
@@ -73,7 +74,6 @@ ALLOWED = {
     "ops/shape/rearranging.py:_numpy_repeat": _GIVEN,
     "ops/shape/strided.py:laid_over": "the operation as_strided()",
     "ops/shape/strided.py:_memory": "called for arrays, and by functions of arrays alone",
-    "ops/shape/strided.py:_address": "called for arrays, and by functions of arrays alone",
     "ops/shape/strided.py:_places": _NUMBER,
     "ops/shape/inplace_views.py:_as_strided_": "the operation as_strided()",
     "ops/shape/inplace_views.py:_set_": "the operation as_strided()",

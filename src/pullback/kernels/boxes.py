@@ -28,14 +28,14 @@ class Boxes:
             if s < reach + whole.itemsize:  # the axes inside reach beyond a step of this one
                 self._steps = []
             reach += s * (n - 1)
-        self.whole, self._start, self._reach = whole, _address(whole), reach
+        self.whole, self._start, self._reach = whole, address(whole), reach
         self._low = self._high = np.empty((len(self._steps), 0), np.int64)
 
     def of(self, part: Array) -> Box | None:
         """The box of what numbers and slices took of the array; None if it is not known."""
         if not part.size or not self._steps or min(part.strides, default=0) < 0:
             return None
-        first = _address(part) - self._start
+        first = address(part) - self._start
         last = first + sum([s * (n - 1) for s, n in zip(part.strides, part.shape, strict=True)])
         if first < 0 or last > self._reach:  # it lies elsewhere
             return None
@@ -74,9 +74,10 @@ def apart(a: Box, b: Box) -> bool:
     return any(i > n or j < m for i, j, m, n in zip(*a, *b, strict=True))
 
 
-def _address(a: Array) -> int:
+def address(a: Any) -> int:
+    """Where the first element of an array lies."""
     found: int = a.__array_interface__["data"][0]
     return found
 
 
-__all__ = ["Boxes", "apart"]
+__all__ = ["Boxes", "address", "apart"]

@@ -13,9 +13,9 @@ _DEPENDS = "if it depends on the parameters: "
 KINDS = {
     "made": (
         "`out = np.zeros(n)`, then `out[i] = t`",
-        "an array holds no graph; t is any Tensor that the function gets",
+        "an array holds no graph; {t} is any Tensor that the function gets",
     ),
-    "eye": ("`np.eye(n)`, `np.ones(n)` that is written to", "an array holds no graph; t is any Tensor there"),
+    "eye": ("`np.eye(n)`, `np.ones(n)` that is written to", "an array holds no graph; {t} is any Tensor there"),
     "whole": ("`out += t`, where `out` is an array", "an array holds no graph"),
     "full": ("`np.full(n, t)`, `np.full_like(a, t)`", "an array holds no graph"),
     "arange": ("`np.arange(t, end)`", _DEPENDS + "an array holds no graph"),
@@ -96,6 +96,7 @@ class Reader:
     def add(self, node: ast.AST, kind: str, write: str, written: str = "", why: str = "") -> None:
         """Enter a finding at a node."""
         said = f"{KINDS[kind][1]}; {why}" if why.startswith("written") else why or KINDS[kind][1]
+        said = said.replace("{t}", self.program.tensor)
         place = node.lineno, node.col_offset  # type: ignore[attr-defined]
         write = re.sub(r"\bnp\.", f"{self.program.numpy}.", " ".join(write.split()))
         self.found.append(Finding(*place, kind, short(written or self.text(node)), write, said))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -104,6 +105,8 @@ class Program:
                 home.bound.setdefault(key, []).append(value)
         self.is_script = not self.functions
         self.numpy = next((name for name, home in self.imported.items() if home == "numpy"), "np")
+        words = set(re.findall(r"\w+", source))
+        self.tensor = next(name for name in ("t", "tensor", "a_tensor", "some_tensor") if name not in words)
         self._settle()
 
     # -- what is there -------------------------------------------------------------------------------------------------

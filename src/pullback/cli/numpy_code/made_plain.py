@@ -120,11 +120,18 @@ class MadePlain(AboutWrites):
         if parts and self._matrix(value):
             self.add(node, "entries", ENTRIES, why=f"SciPy's matrix holds numbers; {why}")
         elif parts and constant:
+            if any(self._is_a_tensor(v) for _, v in self.program.bindings(target, self.scope)):
+                return
             a = self.text(target)
-            self.add(node, "made", f"{a} = {a} + np.zeros_like(t, shape=np.shape({a})) after it", why=why)
+            self.add(
+                node, "made", f"{a} = {a} + np.zeros_like({self.program.tensor}, shape=np.shape({a})) after it", why=why
+            )
         elif parts:
             for call in makers:
                 self._made(call, why)
+        elif makers and writes and isinstance(target, ast.Attribute):  # other arrays may be made of it
+            for call in makers:
+                self._made(call, f"written to in line {writes[0].line}")
         elif makers or constant:
             for w in writes:
                 if isinstance(w.node, ast.AugAssign):
@@ -169,22 +176,22 @@ class MadePlain(AboutWrites):
     def _made(self, call: ast.Call, why: str) -> None:
         name, texts = self.maker(call.func), [*map(self.text, call.args)]
         named = {k.arg: self.text(k.value) for k in call.keywords}
-        np = self.text(call.func).rpartition(".")[0] or "np"
+        np, t = self.text(call.func).rpartition(".")[0] or "np", self.program.tensor
         if name.endswith("_like"):
             rest = "".join(f", {a}" for a in texts[1:])
-            self.add(call, "made", f"{np}.{name}(t{rest}, shape=np.shape({texts[0]}))", why=why)
+            self.add(call, "made", f"{np}.{name}({t}{rest}, shape=np.shape({texts[0]}))", why=why)
             return
         dtype = self._dtype(call, name)
         dtype = f", dtype={dtype}" if dtype else ""
         shape = texts[0] if texts else named.get("shape", named.get("N", "n"))
         if name in ("eye", "identity"):
             columns = texts[1] if name == "eye" and len(texts) > 1 else named.get("M", shape)
-            self.add(call, "eye", f"{self.text(call)} + {np}.zeros_like(t, shape=({shape}, {columns}))", why=why)
+            self.add(call, "eye", f"{self.text(call)} + {np}.zeros_like({t}, shape=({shape}, {columns}))", why=why)
         elif name == "full":
             value = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
-            self.add(call, "made", f"{np}.full_like(t, {value}, shape={shape}{dtype})", why=why)
+            self.add(call, "made", f"{np}.full_like({t}, {value}, shape={shape}{dtype})", why=why)
         else:
-            self.add(call, "made", f"{np}.{name}_like(t, shape={shape}{dtype})", why=why)
+            self.add(call, "made", f"{np}.{name}_like({t}, shape={shape}{dtype})", why=why)
 
     def _is_constant_array(self, value: ast.expr) -> bool:
         """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""
@@ -196,7 +203,16 @@ class MadePlain(AboutWrites):
                 return self._of_numbers(value)
             case ast.BinOp(left=left, right=right):
                 both = [self._is_constant_array(left), self._is_constant_array(right)]
-                return any(both) and self.level(value) == CONSTANT
+                return any(both) and self.level(value) == CONSTANT and not self._is_a_tensor(value)
+        return False
+
+    def _is_a_tensor(self, value: ast.AST) -> bool:
+        """Whether ``np.zeros_like(t)`` of a Tensor is added to a value."""
+        match value:
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._is_a_tensor(left) or self._is_a_tensor(right)
+            case ast.Call(func=func, args=[first, *_]):
+                return self.maker(func).endswith("_like") and self.level(first) != CONSTANT
         return False
 
     def _of_numbers(self, call: ast.Call) -> bool:

@@ -375,7 +375,7 @@ def _histogram(a: Any, bins: Any = 10, range: Any = None, density: Any = None, w
         bins = len(np.histogram_bin_edges(a.detach().numpy(), bins, range)) - 1
     if isinstance(bins, (int, np.integer)):
         ends = histogram(a, bins, range=range).bin_edges
-        edges = np.linspace(ends[0], ends[-1], int(bins) + 1)  # PyTorch's differ in the last digit
+        edges: Any = np.linspace(ends[0], ends[-1], int(bins) + 1)  # PyTorch's differ in the last digit
     else:
         edges = _tensor(bins, a.dtype)
     weight = None if weights is None else _tensor(weights, a.dtype)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ... import errors
+from ...kernels.boxes import address
 from ...table.entry import alias, method
 from ...table.writing import refuse_turn
 from ...tensor.arrays import refuse_size, sizes
@@ -27,7 +28,7 @@ from ..make.conversion import (
     preserve_format,
 )
 from .inplace_views import _as_strided_
-from .strided import _address, _memory, geometry_of
+from .strided import _memory, geometry_of
 
 
 def _refuse(name: str, t: Tensor) -> None:
@@ -60,7 +61,7 @@ def _grow(t: Tensor, length: int) -> None:
         unmark(each)
         a = each._data
         if np.may_share_memory(a, old):
-            each._set_payload(np.ndarray(a.shape, a.dtype, new, _address(a) - _address(old), a.strides))
+            each._set_payload(np.ndarray(a.shape, a.dtype, new, address(a) - address(old), a.strides))
 
 
 def _strides(name: str, shape: tuple[int, ...], format: memory_format) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batch_rules import by, moved
+from ...kernels.boxes import address
 from ...kernels.counterparts import strided_windows
 from ...kernels.positions import add_at
 from ...table.calls import apply, as_view, on
@@ -53,11 +54,7 @@ def _memory(a: Any) -> Any:
 
 def _geometry(a: Any, memory: Any) -> Geometry:
     item = a.itemsize
-    return tuple(s // item for s in a.strides), (_address(a) - _address(memory)) // item
-
-
-def _address(a: Any) -> int:
-    return a.__array_interface__["data"][0]
+    return tuple(s // item for s in a.strides), (address(a) - address(memory)) // item
 
 
 def _places(size: Any, stride: Any, offset: int) -> Any:
