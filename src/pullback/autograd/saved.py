@@ -230,6 +230,8 @@ def written_since(node: Any, t: Tensor, expected: int) -> RuntimeError:
     do += f"`new = {name}[i] / n; {name} = {copied}; {name}[i] = new`"
     do += f" (`{name}.copy()` in code that takes arrays as well)" if names else ""
     do += f"; where all of {name} is written, `{name} = {name} / n`"
+    if t._view is None or t._view.parent is not None:  # it is no result of the node: a copy may be read
+        do += f"; in a function that writes for its caller, `{name}[i] = {name}[i].copy() / n`"
     if t._requires_grad and t._place is None:
         leaf = name if names else "saved"
         do = f"call backward() before the write, or give a copy, `{leaf}.clone()`, to the operation that saved it"

@@ -10,7 +10,7 @@ from pathlib import Path
 from pullback.cli.numpy_code import Finding, findings
 from pullback.cli.script import TargetError
 
-THEN = "Run it then, and compare values with those on arrays."
+THEN = "Run it then, and compare values with those of the program as it was."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -141,7 +141,7 @@ class Writes(AboutWrites):
 
     def _is_part(self, index: list[ast.expr], array: ast.expr) -> bool:
         """Whether an index is plainly of more than one number: it has a slice, or others have more axes."""
-        if any(isinstance(i, ast.Slice) for i in index):
+        if any(isinstance(i, ast.Slice) or (isinstance(i, ast.Constant) and i.value is ...) for i in index):
             return True
         if any(self.level(i) == PLACE for i in index):
             return False  # a mask: what it takes is a copy
@@ -270,8 +270,12 @@ class Writes(AboutWrites):
             rebound = [v for v in self.scope.bound.get(name, ()) if not self._is_written_part(v)]
             writes = self.writes.get((self.scope, name), [])
             direct = [w for w in writes if isinstance(w.node, ast.Assign | ast.AugAssign)]
-            if direct and not rebound and self.scope.levels.get(name) == VALUE and name != "self":
+            for_caller = not any(self._names(v, name) for v in self.scope.returned)  # a copy would not reach it
+            if direct and not rebound and self.scope.levels.get(name) == VALUE and name != "self" and not for_caller:
                 self.add(direct[0].node, "given", f"{name} = {name}.copy() before it")
+
+    def _names(self, value: ast.AST, name: str) -> bool:
+        return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value))
 
     def _is_written_part(self, value: ast.expr) -> bool:
         ids = {id(n.value) for n in self.own if isinstance(n, ast.AugAssign)}
