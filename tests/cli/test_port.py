@@ -357,6 +357,8 @@ def test_any_tensor_has_a_name_that_the_program_has_not() -> None:
     told = findings(f"{HEAD}def f(x, t):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
     assert [f.write for f in told] == ["np.zeros_like(tensor, shape=2)"]
     assert "tensor is any Tensor" in told[0].why
+    told = findings(f"{HEAD}def f(x, t, tensor, a_tensor):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
+    assert [f.write for f in told] == ["np.zeros_like(any_tensor, shape=2)"]
 
 
 # -- one source of truth -----------------------------------------------------------------------------------------------

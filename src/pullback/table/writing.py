@@ -168,13 +168,13 @@ def _concerned(base: Tensor, part: Any) -> list[Tensor]:
     """
     memory = base._share_version()
     views, whole = memory.views, base._data
-    if part is None or len(views) <= _FEW or type(whole) is not np.ndarray or thread.modes.assigning:
+    if part is None or len(views) <= _FEW or not base._requires_grad or type(whole) is not np.ndarray:
         return memory.living()
     if memory.boxes is None or memory.boxes[0] is not views or memory.boxes[1].whole is not whole:
         memory.boxes = views, Boxes(whole)
     boxes: Boxes = memory.boxes[1]
-    written = boxes.of(part)
-    if written is None or not base._requires_grad:
+    written = None if thread.modes.assigning else boxes.of(part)
+    if written is None:
         return memory.living()
     found = []
     for number in boxes.meet(written, len(views)):

@@ -106,7 +106,7 @@ class Program:
         self.is_script = not self.functions
         self.numpy = next((name for name, home in self.imported.items() if home == "numpy"), "np")
         words = set(re.findall(r"\w+", source))
-        self.tensor = next(name for name in ("t", "tensor", "a_tensor", "some_tensor") if name not in words)
+        self.tensor = next((name for name in ("t", "tensor", "a_tensor") if name not in words), "any_tensor")
         self._settle()
 
     # -- what is there -------------------------------------------------------------------------------------------------
