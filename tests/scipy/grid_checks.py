@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,9 @@ import pullback
 from pullback import func
 from pullback.autograd import gradcheck, gradgradcheck
 from pullback.scipy.mirror import HANDED_ON
+from pullback.scipy.sparse.constant_arrays import MeetsTensors
+from pullback.scipy.sparse.sparse_arrays import SparseArray, sparse
+from pullback.tensor.nested import leaves
 
 
 def numbers(*shape: int, seed: int = 0, low: float | None = None) -> np.ndarray[Any, Any]:
@@ -22,6 +26,49 @@ def numbers(*shape: int, seed: int = 0, low: float | None = None) -> np.ndarray[
 
 def complex_numbers(*shape: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return numbers(*shape, seed=seed) + 1j * numbers(*shape, seed=seed + 1)
+
+
+class OfTensors:
+    """A module or an object of ours whose functions get Tensors for arrays: without any, a call is SciPy's own."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._of, name)
+        if getattr(found, "__module__", "").startswith(("scipy", "numpy")):  # handed on
+            return found
+        if inspect.isclass(found) or inspect.isroutine(found):
+            call = functools.wraps(found)(functools.partial(_called_with_tensors, found))
+            setattr(self, name, call)  # the same each time
+            return call
+        return OfTensors(found) if callable(found) else found
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _called_with_tensors(self._of, *args, **kwargs)
+
+
+def _holds_tensors(value: Any) -> bool:
+    return any(isinstance(leaf, (pullback.Tensor, SparseArray)) for leaf in leaves(value))
+
+
+def _called_with_tensors(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+    given = [_tensor_of(a) for a in args]
+    named = {k: _tensor_of(a) for k, a in kwargs.items()}
+    if not _holds_tensors((given, named)):
+        at = next((i for i, v in enumerate(given) if isinstance(v, (np.ndarray, list, float))), None)
+        if at is not None:
+            given[at] = pullback.tensor(np.asarray(given[at]))
+    return function(*given, **named)
+
+
+def _tensor_of(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_tensor_of, value))
+    if isinstance(value, MeetsTensors):
+        return sparse("a test", value)
+    is_data = isinstance(value, np.ndarray) and value.dtype.kind in "fc"
+    return pullback.tensor(value) if is_data else value
 
 
 def same(ours: Any, scipys: Any, rtol: float = 1e-11) -> None:

@@ -10,10 +10,11 @@ import scipy.signal as theirs
 
 import pullback
 from pullback import func
-from pullback.scipy import signal as ours
+from pullback.scipy import signal
 
-from .grid_checks import check_adjoint, check_derivatives, complex_numbers, numbers, same, same_signatures
+from .grid_checks import OfTensors, check_adjoint, check_derivatives, complex_numbers, numbers, same, same_signatures
 
+ours: Any = OfTensors(signal)
 pytestmark = pytest.mark.filterwarnings("ignore:nperseg:UserWarning", "ignore:NOLA:UserWarning")
 
 X = numbers(2, 60)

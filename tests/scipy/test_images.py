@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.ndimage as theirs
@@ -9,10 +11,11 @@ import scipy.ndimage as theirs
 import pullback
 from pullback import func
 from pullback.autograd import gradcheck, gradgradcheck
-from pullback.scipy import ndimage as ours
+from pullback.scipy import ndimage
 
-from .grid_checks import check_adjoint, check_derivatives, complex_numbers, numbers, same, same_signatures
+from .grid_checks import OfTensors, check_adjoint, check_derivatives, complex_numbers, numbers, same, same_signatures
 
+ours: Any = OfTensors(ndimage)
 MODES = ("reflect", "grid-mirror", "constant", "grid-constant", "nearest", "mirror", "grid-wrap", "wrap")
 modes = pytest.mark.parametrize("mode", MODES)
 pytestmark = pytest.mark.filterwarnings("ignore:It is recommended:UserWarning", "ignore:promoting:UserWarning")

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 import scipy.stats
 
-import pullback
+import pullback.scipy.stats
 from pullback.autograd import grad, gradcheck, gradgradcheck
-from pullback.scipy import stats
-from pullback.scipy.stats.multivariate import MULTIVARIATE
+from pullback.scipy.stats.multivariate import MULTIVARIATE as LAWS
+
+from .grid_checks import OfTensors
+
+stats: Any = OfTensors(pullback.scipy.stats)
+MULTIVARIATE: Any = {name: OfTensors(law) for name, law in LAWS.items()}
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(2, 2)), RNG.normal(size=(3, 3))
@@ -77,7 +81,7 @@ def test_densities(name: str) -> None:
 @pytest.mark.parametrize("method", ["mean", "var", "cov", "entropy"])
 def test_moments_of_vectors(name: str, method: str) -> None:
     ours, theirs = MULTIVARIATE[name], getattr(scipy.stats, name)
-    if not hasattr(type(ours), method):
+    if not hasattr(type(LAWS[name]), method):
         return
     parameters = CASES[name][1][2 if (name, method) == ("matrix_normal", "entropy") else 1 :]
     found = getattr(ours, method)(*parameters).numpy()
@@ -173,7 +177,7 @@ def test_what_vectors_have_not() -> None:
 
 @pytest.mark.parametrize("name", [*CASES, "gaussian_kde"])
 def test_signatures_of_vectors(name: str) -> None:
-    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    ours, theirs = getattr(pullback.scipy.stats, name), getattr(scipy.stats, name)
     assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
     for method in vars(type(ours) if name != "gaussian_kde" else ours):
         if not method.startswith("_") and inspect.isfunction(getattr(theirs, method, None)):

@@ -512,7 +512,7 @@ def test_progress_is_shown_on_the_error_stream(name: str, capsys: pytest.Capture
     out, err = capsys.readouterr()
     assert out == ""
     assert name in err
-    np.testing.assert_array_equal(watched.numpy(), plain.numpy())
+    np.testing.assert_array_equal(np.asarray(watched), np.asarray(plain))
 
 
 def test_progress_calls_the_callback_as_well() -> None:

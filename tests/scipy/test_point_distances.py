@@ -10,11 +10,12 @@ import scipy.spatial.distance as theirs
 
 import pullback
 from pullback.scipy import spatial
-from pullback.scipy.spatial import distance as ours
+from pullback.scipy.spatial import distance
 from pullback.scipy.spatial.distance import point_sets
 
-from .grid_checks import check_derivatives, numbers, same, same_signatures
+from .grid_checks import OfTensors, check_derivatives, numbers, same, same_signatures
 
+ours: Any = OfTensors(distance)
 U, V, W = numbers(4, low=0.2), numbers(4, low=0.2, seed=1), numbers(4, low=0.2, seed=2)
 A, B = numbers(6, 3, low=0.2), numbers(5, 3, low=0.2)
 WEIGHTED = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "braycurtis", "canberra", "cosine", "correlation")

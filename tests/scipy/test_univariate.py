@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 import scipy.stats
 
-import pullback
+import pullback.scipy.stats
 from pullback.autograd import grad, gradcheck, gradgradcheck
-from pullback.scipy import stats
-from pullback.scipy.stats.continuous import DISTRIBUTIONS as CONTINUOUS
-from pullback.scipy.stats.discrete import DISTRIBUTIONS as DISCRETE
+from pullback.scipy.stats import continuous, discrete
+
+from .grid_checks import OfTensors
+
+stats: Any = OfTensors(pullback.scipy.stats)
+CONTINUOUS: Any = {name: OfTensors(law) for name, law in continuous.DISTRIBUTIONS.items()}
+DISCRETE: Any = {name: OfTensors(law) for name, law in discrete.DISTRIBUTIONS.items()}
 
 SHAPES: dict[str, tuple[float, ...]] = {
     "t": (3.5,), "gamma": (2.3,), "chi2": (3.1,), "invgamma": (5.2,), "nakagami": (1.7,), "beta": (2.2, 1.4),
@@ -258,7 +262,7 @@ def test_discrete_quantiles_and_samples(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
 def test_signatures_are_scipys(name: str) -> None:
-    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    ours, theirs = getattr(pullback.scipy.stats, name), getattr(scipy.stats, name)
     assert inspect.signature(ours) == inspect.signature(theirs) or list(inspect.signature(ours).parameters) == list(
         inspect.signature(theirs).parameters
     )

@@ -27,6 +27,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .closed_functions import Call, Closed
+from .plain_calls import new_of_arrays, takes_functions
 from .user_functions import example, is_traced
 
 _CHECKED = (bool, np.bool_, str, type(None))
@@ -45,7 +46,7 @@ def in_programs(name: str, function: Any, whole: bool) -> Any:
         made = inspect.signature(function.__init__)  # type: ignore[misc]
         given = made.replace(parameters=[*made.parameters.values()][1:])
         function.__signature__ = given  # type: ignore[attr-defined]
-        function.__new__ = _new_of(name)  # type: ignore[method-assign]
+        function.__new__ = _new_of(name, function)  # type: ignore[method-assign]
     if not isinstance(function, types.FunctionType):  # a distribution's methods are operations and nodes
         return function
 
@@ -64,10 +65,13 @@ def in_programs(name: str, function: Any, whole: bool) -> Any:
     return call
 
 
-def _new_of(name: str) -> Callable[..., Any]:
-    """The ``__new__`` of a class of SciPy's: in a trace, an object that is made later."""
+def _new_of(name: str, entered: type) -> Callable[..., Any]:
+    """The ``__new__`` of a class of SciPy's: of arrays alone SciPy's object; in a trace, one that is made later."""
+    may_be_scipys = not takes_functions(name, entered)
 
     def make(kind: type, /, *args: Any, **kwargs: Any) -> Any:
+        if kind is entered and may_be_scipys and (found := new_of_arrays(name, kind, args, kwargs)) is not None:
+            return found
         if LEVELS.n and open_trace() is not None:
             call = WholeCall(name, kind, args, kwargs)
             if call.inputs:

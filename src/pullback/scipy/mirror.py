@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import importlib
+import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 from .. import errors
 from .in_programs import in_programs
+from .plain_calls import on_arrays
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,15 +37,26 @@ REFUSED: dict[str, str] = {}
 """Why a function of SciPy has no derivative, by its name below ``scipy.``."""
 
 
-def mirrors(name: str, *, derivative: str, limits: str = "", whole: bool = False) -> Callable[[F], F]:
+def mirrors(
+    name: str,
+    *,
+    derivative: str,
+    limits: str = "",
+    whole: bool = False,
+    of_arrays: Callable[[Any], Any] | None = None,
+) -> Callable[[F], F]:
     """Enter a function that has the arguments of SciPy's function `name`, and a derivative.
 
     derivative: how it is found, in a few words. limits: where there is none, or what is not supported. whole: a program
-    of `compile` calls it as a whole, also if no function is among its arguments.
+    of `compile` calls it as a whole, also if no function is among its arguments. of_arrays: see `on_arrays`, which
+    gives calls without a Tensor to SciPy.
     """
 
     def enter(function: F) -> F:
-        function = in_programs(name, function, whole)
+        made: Any = in_programs(name, function, whole)
+        if isinstance(function, types.FunctionType):
+            made = on_arrays(name, made, function, of_arrays)
+        function = made
         MIRRORS[name] = Mirror(function, derivative, limits)
         function.__module__ = f"pullback.scipy.{name.rpartition('.')[0]}"  # where it is public, for pickles and help()
         return function
@@ -184,7 +197,8 @@ Names, arguments and values are those of SciPy 1.17.
 - *refused*: functions that have no derivative, with the reason, which is also the error's text. For their values, call
   SciPy's function on `t.detach().numpy()`.
 
-Integers and booleans become float64, also where SciPy keeps them, as it does in `ndimage`: they have no derivative, so
+Where no Tensor and no function is among the arguments, a function is SciPy's own, and gives arrays. Of Tensors,
+integers and booleans become float64, also where SciPy keeps them, as it does in `ndimage`: they have no derivative, so
 SciPy itself has the values that are rounded.
 
 A function of SciPy's that is not on this page raises an error, which shows

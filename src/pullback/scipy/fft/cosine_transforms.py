@@ -140,8 +140,9 @@ def dctn(
 ) -> Any:
     """The discrete cosine transform, along several axes, of the types 1 to 4; see `dct`.
 
-    >>> dctn([[1.0, 1.0]])
-    tensor([[8., 0.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> dctn(pullback.tensor([[1.0, 1.0]]))
+    tensor([[8., 0.]])
     """
     settings = {"norm": norm, "workers": workers, "orthogonalize": orthogonalize}
     return _transform("dctn", x, type, s, axes, settings)

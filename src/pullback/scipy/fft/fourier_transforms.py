@@ -198,8 +198,9 @@ fftn, ifftn, rfftn, irfftn, hfftn, ihfftn = (_along_axes(f"{name}n") for name in
 def fftshift(x: Any, axes: Any = None) -> Any:
     """The frequency zero moved to the middle.
 
-    >>> fftshift([0.0, 1.0, -1.0])
-    tensor([-1.,  0.,  1.], dtype=pullback.float64)
+    >>> import pullback
+    >>> fftshift(pullback.tensor([0.0, 1.0, -1.0]))
+    tensor([-1.,  0.,  1.])
     """
     return _shifted(x, axes, scipy.fft.fftshift, scipy.fft.ifftshift)
 
@@ -208,8 +209,9 @@ def fftshift(x: Any, axes: Any = None) -> Any:
 def ifftshift(x: Any, axes: Any = None) -> Any:
     """The inverse of `fftshift`.
 
-    >>> ifftshift([-1.0, 0.0, 1.0])
-    tensor([ 0.,  1., -1.], dtype=pullback.float64)
+    >>> import pullback
+    >>> ifftshift(pullback.tensor([-1.0, 0.0, 1.0]))
+    tensor([ 0.,  1., -1.])
     """
     return _shifted(x, axes, scipy.fft.ifftshift, scipy.fft.fftshift)
 
@@ -228,7 +230,8 @@ def _self_adjoint(apply: Callable[[Array], Array], x: Any) -> Any:
 def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     """The fast Hankel transform along the last axis (Hamilton 2000); its matrix is symmetric, hence its own adjoint.
 
-    >>> fht([1.0, 0.0, 0.0, 0.0], 0.5, 0.5).shape
+    >>> import pullback
+    >>> fht(pullback.tensor([1.0, 0.0, 0.0, 0.0]), 0.5, 0.5).shape
     pullback.Size([4])
     """
     settings = plain_setting("fft.fht", dln=dln, mu=mu, offset=offset, bias=bias)
@@ -239,7 +242,8 @@ def fht(a: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
 def ifht(A: Any, dln: Any, mu: Any, offset: Any = 0.0, bias: Any = 0.0) -> Any:
     """The inverse of `fht`; its matrix is symmetric as well.
 
-    >>> ifht([1.0, 0.0, 0.0, 0.0], 0.5, 0.5).shape
+    >>> import pullback
+    >>> ifht(pullback.tensor([1.0, 0.0, 0.0, 0.0]), 0.5, 0.5).shape
     pullback.Size([4])
     """
     settings = plain_setting("fft.ifht", dln=dln, mu=mu, offset=offset, bias=bias)

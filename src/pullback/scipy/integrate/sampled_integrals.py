@@ -95,8 +95,9 @@ def cumulative_trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1, i
 
     y, x, dx: Tensors in them are differentiated. initial: 0 to begin with a zero, or None.
 
-    >>> cumulative_trapezoid([1.0, 2.0, 4.0], initial=0)
-    tensor([0.0000, 1.5000, 4.5000], dtype=pullback.float64)
+    >>> import pullback
+    >>> cumulative_trapezoid(pullback.tensor([1.0, 2.0, 4.0]), initial=0)
+    tensor([0.0000, 1.5000, 4.5000])
     """
 
     def formula(y: Any, d: Any, initial: Any) -> Any:
@@ -150,7 +151,8 @@ def cumulative_simpson(y: Any, *, x: Any = None, dx: Any = 1.0, axis: int = -1, 
 
     y, x, dx, initial: Tensors in them are differentiated.
 
-    >>> cumulative_simpson([0.0, 1.0, 4.0, 9.0], initial=0.0)
+    >>> import pullback
+    >>> cumulative_simpson(pullback.tensor([0.0, 1.0, 4.0, 9.0]), initial=0.0)
     tensor([0.0000, 0.3333, 2.6667, 9.0000], dtype=pullback.float64)
     """
     return _sampled(

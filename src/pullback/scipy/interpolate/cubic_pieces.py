@@ -254,7 +254,8 @@ class CubicSpline(_FromSlopes):
 def pchip_interpolate(xi: Any, yi: Any, x: Any, der: int = 0, axis: int = 0) -> Any:
     """The values or derivatives of the monotone piecewise cubic at the points x.
 
-    >>> pchip_interpolate([0.0, 1.0, 2.0], [0.0, 1.0, 4.0], 1.0)
+    >>> import pullback
+    >>> pchip_interpolate(pullback.tensor([0.0, 1.0, 2.0]), [0.0, 1.0, 4.0], 1.0)
     tensor(1., dtype=pullback.float64)
     """
     return PchipInterpolator(xi, yi, axis=axis)(x, nu=der)

@@ -188,7 +188,8 @@ def interpn(
 ) -> Any:
     """Interpolation on a rectangular grid in one call; see `RegularGridInterpolator`.
 
-    >>> interpn(([0.0, 1.0],), [0.0, 3.0], [[0.5]])
+    >>> import pullback
+    >>> interpn(([0.0, 1.0],), pullback.tensor([0.0, 3.0]), [[0.5]])
     tensor([1.5000], dtype=pullback.float64)
     """
     if method == "splinef2d":

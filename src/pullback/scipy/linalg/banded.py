@@ -108,8 +108,9 @@ def solveh_banded(
     ab: ``ab[u + i - j, j] = A[i, j]`` for ``i <= j``, or with `lower` ``ab[i - j, j] = A[i, j]`` for ``i >= j``. A
     value off the main diagonal stands for two elements, and its gradient counts both.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solveh_banded
-    >>> solveh_banded([[0.0, 1.0], [2.0, 2.0]], [3.0, 3.0])
+    >>> solveh_banded(pullback.tensor([[0.0, 1.0], [2.0, 2.0]]), [3.0, 3.0])
     tensor([1., 1.], dtype=pullback.float64)
     """
     (lower,) = plain_setting("solveh_banded", lower=lower)

@@ -94,11 +94,12 @@ def qr(a: Any, mode: Any, pivoting: Any) -> Any:
     mode: "full", "economic" or "r". Where A has more rows than columns, Q of "full" has no gradient, as torch's
     "complete"; R has one, because it is the one of "economic" with rows of zeros.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import qr
-    >>> q, r = qr([[3.0, 1.0], [4.0, 2.0]])
+    >>> q, r = qr(pullback.tensor([[3.0, 1.0], [4.0, 2.0]]))
     >>> (q @ r).float()
-    tensor([[3., 1.],
-            [4., 2.]])
+    tensor([[3.0000, 1.0000],
+            [4.0000, 2.0000]])
     """
     if mode not in ("full", "economic", "r"):
         kind = "is not here" if mode == "raw" else "is unknown"
@@ -124,8 +125,9 @@ def _tall(r: Any, a: Any) -> Any:
 def svd(a: Any, full_matrices: Any, compute_uv: Any) -> Any:
     """``A = U diag(s) Vh``: ``(U, s, Vh)``, or s alone without `compute_uv`.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import svd
-    >>> svd([[0.0, 3.0], [2.0, 0.0]], compute_uv=False).float()
+    >>> svd(pullback.tensor([[0.0, 3.0], [2.0, 0.0]]), compute_uv=False).float()
     tensor([3., 2.])
     """
     return tuple(_svd(a, bool(full_matrices))) if compute_uv else _svdvals(a)
@@ -135,8 +137,9 @@ def svd(a: Any, full_matrices: Any, compute_uv: Any) -> Any:
 def svdvals(a: Any) -> Any:
     """The singular values, descending.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import svdvals
-    >>> svdvals([[0.0, 3.0], [2.0, 0.0]]).float()
+    >>> svdvals(pullback.tensor([[0.0, 3.0], [2.0, 0.0]])).float()
     tensor([3., 2.])
     """
     return _svdvals(a)
@@ -191,9 +194,10 @@ def eigh(a: Any, b: Any, lower: Any, eigvals_only: Any, type: Any, subset_by_ind
     The generalized problem is reduced by Cholesky's factor of B, so the vectors are scaled as SciPy's:
     ``v^H B v = I``.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import eigh
-    >>> eigh([[2.0, 0.0], [0.0, 3.0]], eigvals_only=True)
-    tensor([2., 3.], dtype=pullback.float64)
+    >>> eigh(pullback.tensor([[2.0, 0.0], [0.0, 3.0]]), eigvals_only=True)
+    tensor([2., 3.])
     """
     w, v = _hermitian(square("eigh", a), b, lower, type, bool(eigvals_only))
     kept = _subset(w, subset_by_index, subset_by_value)
@@ -204,8 +208,9 @@ def eigh(a: Any, b: Any, lower: Any, eigvals_only: Any, type: Any, subset_by_ind
 def eigvalsh(a: Any, b: Any, lower: Any, type: Any, subset_by_index: Any, subset_by_value: Any) -> Any:
     """The eigenvalues of a Hermitian A, or of a problem with a positive definite B, ascending.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import eigvalsh
-    >>> eigvalsh([[2.0, 0.0], [0.0, 3.0]], [[2.0, 0.0], [0.0, 1.0]]).float()
+    >>> eigvalsh(pullback.tensor([[2.0, 0.0], [0.0, 3.0]]), [[2.0, 0.0], [0.0, 1.0]]).float()
     tensor([1., 3.])
     """
     w, _ = _hermitian(square("eigvalsh", a), b, lower, type, True)
@@ -232,9 +237,10 @@ def _general(name: str, a: Tensor, b: Any, left: Any, homogeneous: Any) -> Any:
 def eig(a: Any, b: Any, left: Any, right: Any, homogeneous_eigvals: Any) -> Any:
     """Eigenvalues and right eigenvectors of length 1, ``(w, vr)``; always complex. With B those of ``B^-1 A``.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import eig
-    >>> eig([[0.0, 1.0], [-1.0, 0.0]], right=False).imag.abs()
-    tensor([1., 1.], dtype=pullback.float64)
+    >>> eig(pullback.tensor([[0.0, 1.0], [-1.0, 0.0]]), right=False).imag.abs()
+    tensor([1., 1.])
     """
     matrix = _general("eig", a, b, left, homogeneous_eigvals)
     return tuple(_eig(matrix)) if right else _eigvals(matrix)
@@ -244,9 +250,10 @@ def eig(a: Any, b: Any, left: Any, right: Any, homogeneous_eigvals: Any) -> Any:
 def eigvals(a: Any, b: Any, homogeneous_eigvals: Any) -> Any:
     """The eigenvalues of A, or of ``B^-1 A``; always complex.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import eigvals
-    >>> eigvals([[2.0, 1.0], [0.0, 2.0]])
-    tensor([2.+0.j, 2.+0.j], dtype=pullback.complex128)
+    >>> eigvals(pullback.tensor([[2.0, 1.0], [0.0, 2.0]]))
+    tensor([2.+0.j, 2.+0.j])
     """
     return _eigvals(_general("eigvals", a, b, False, homogeneous_eigvals))
 
@@ -263,9 +270,10 @@ def _cut(a: Tensor, atol: Any, rtol: Any) -> dict[str, float]:
 def pinv(a: Any, atol: Any, rtol: Any, return_rank: Any) -> Any:
     """The pseudoinverse of Moore and Penrose; with `return_rank` the rank as well.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import pinv
-    >>> pinv([[2.0], [0.0]])
-    tensor([[0.5000, 0.0000]], dtype=pullback.float64)
+    >>> pinv(pullback.tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
     """
     return _pseudoinverse(a, _cut(a, atol, rtol), return_rank)
 
@@ -274,10 +282,11 @@ def pinv(a: Any, atol: Any, rtol: Any, return_rank: Any) -> Any:
 def pinvh(a: Any, atol: Any, rtol: Any, lower: Any, return_rank: Any) -> Any:
     """The pseudoinverse of a Hermitian matrix. One triangle is read.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import pinvh
-    >>> pinvh([[2.0, 0.0], [0.0, 0.0]])
+    >>> pinvh(pullback.tensor([[2.0, 0.0], [0.0, 0.0]]))
     tensor([[0.5000, 0.0000],
-            [0.0000, 0.0000]], dtype=pullback.float64)
+            [0.0000, 0.0000]])
     """
     a = completed(square("pinvh", a), bool(lower))
     return _pseudoinverse(a, _cut(a, atol, rtol), return_rank)
@@ -295,10 +304,11 @@ def _pseudoinverse(a: Tensor, cut: dict[str, Any], return_rank: Any) -> Any:
 def polar(a: Any, side: Any) -> tuple[Tensor, Tensor]:
     """``A = U P`` with orthonormal U and Hermitian P, or ``A = P U`` for side "left": ``(U, P)``.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import polar
-    >>> polar([[0.0, -2.0], [3.0, 0.0]])[1]
+    >>> polar(pullback.tensor([[0.0, -2.0], [3.0, 0.0]]))[1]
     tensor([[3., 0.],
-            [0., 2.]], dtype=pullback.float64)
+            [0., 2.]])
     """
     if side not in ("right", "left"):
         raise ValueError("`side` must be either 'right' or 'left'")
@@ -317,14 +327,15 @@ def orthogonal_procrustes(A: Any, B: Any) -> tuple[Tensor, Tensor]:
     """The orthogonal R that makes the norm of ``A R - B`` least, and the sum of the singular values of ``A^H B``.
 
     >>> from pullback.scipy.linalg import orthogonal_procrustes
-    >>> orthogonal_procrustes([[2.0]], [[-1.0]])
+    >>> import pullback
+    >>> orthogonal_procrustes(pullback.tensor([[2.0]]), [[-1.0]])
     (tensor([[-1.]], dtype=pullback.float64), tensor(2., dtype=pullback.float64))
     """
     if A.dim() != 2:
         raise ValueError(f"expected ndim to be 2, but observed {A.dim()}")
     if A.shape != B.shape:
         raise ValueError(f"the shapes of A and B differ ({tuple(A.shape)} vs {tuple(B.shape)})")
-    u, s, vh = _svd(np.conj(np.transpose(np.conj(np.transpose(B)) @ A)), False)
+    u, s, vh = _svd(np.conj(np.transpose(np.matmul(np.conj(np.transpose(B)), A))), False)
     return u @ vh, s.sum()
 
 

@@ -67,10 +67,11 @@ def solve(a: Any, b: Any, lower: Any, assume_a: Any, transposed: Any) -> Any:
 def inv(a: Any, assume_a: Any, lower: Any) -> Any:
     """The inverse. assume_a says which part of the matrix is read.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import inv
-    >>> inv([[2.0, 0.0], [0.0, 4.0]])
+    >>> inv(pullback.tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
-            [0.0000, 0.2500]], dtype=pullback.float64)
+            [0.0000, 0.2500]])
     """
     return np.linalg.inv(_structured(square("inv", a), assume_a, lower))
 
@@ -79,8 +80,9 @@ def inv(a: Any, assume_a: Any, lower: Any) -> Any:
 def det(a: Any) -> Any:
     """The determinant.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import det
-    >>> det([[2.0, 0.0], [0.0, 4.0]]).float()
+    >>> det(pullback.tensor([[2.0, 0.0], [0.0, 4.0]])).float()
     tensor(8.)
     """
     a = square("det", a)
@@ -91,8 +93,9 @@ def det(a: Any) -> Any:
 def solve_triangular(a: Any, b: Any, trans: Any, lower: Any, unit_diagonal: Any) -> Any:
     """The solution of ``A x = b``, ``A^T x = b`` or ``A^H x = b`` (trans 0, 1, 2 or "N", "T", "C") for a triangle A.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solve_triangular
-    >>> solve_triangular([[2.0, 0.0], [1.0, 4.0]], [2.0, 5.0], lower=True)
+    >>> solve_triangular(pullback.tensor([[2.0, 0.0], [1.0, 4.0]]), [2.0, 5.0], lower=True)
     tensor([1., 1.], dtype=pullback.float64)
     """
     a, b = alike(square("solve_triangular", a), b)
@@ -115,8 +118,9 @@ def _on_columns(solver: Callable[[Any], Any], b: Any) -> Any:
 def lstsq(a: Any, b: Any, cond: Any) -> tuple[Tensor, Tensor, int, Tensor]:
     """The solution of least squares: ``(x, residues, rank, s)``, as SciPy's.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import lstsq
-    >>> lstsq([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], [1.0, 2.0, 4.0])[0].float()
+    >>> lstsq(pullback.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), [1.0, 2.0, 4.0])[0].float()
     tensor([1., 3.])
     """
     a, b = alike(a, b)
@@ -141,10 +145,11 @@ def lstsq(a: Any, b: Any, cond: Any) -> tuple[Tensor, Tensor, int, Tensor]:
 def cholesky(a: Any, lower: Any) -> Any:
     """The upper factor R of ``A = R^H R``, or with `lower` L of ``A = L L^H``.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import cholesky
-    >>> cholesky([[4.0, 2.0], [2.0, 5.0]])
+    >>> cholesky(pullback.tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 1.],
-            [0., 2.]], dtype=pullback.float64)
+            [0., 2.]])
     """
     found = np.linalg.cholesky(completed(square("cholesky", a), bool(lower)))
     return found if lower else adjoint(found)
@@ -154,8 +159,9 @@ def cholesky(a: Any, lower: Any) -> Any:
 def cho_factor(a: Any, lower: Any) -> tuple[Any, bool]:
     """Cholesky's factor for `cho_solve`, with the flag which triangle it is.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import cho_factor, cho_solve
-    >>> cho_solve(cho_factor([[4.0, 2.0], [2.0, 5.0]]), [6.0, 7.0])
+    >>> cho_solve(cho_factor(pullback.tensor([[4.0, 2.0], [2.0, 5.0]])), [6.0, 7.0])
     tensor([1., 1.], dtype=pullback.float64)
     """
     found = np.linalg.cholesky(completed(square("cho_factor", a), bool(lower)))
@@ -166,8 +172,9 @@ def cho_factor(a: Any, lower: Any) -> tuple[Any, bool]:
 def cho_solve(c_and_lower: Any, b: Any) -> Any:
     """The solution of ``A x = b`` from the result of `cho_factor`.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import cho_solve
-    >>> cho_solve(([[2.0]], True), [8.0])
+    >>> cho_solve(([[2.0]], True), pullback.tensor([8.0]))
     tensor([2.], dtype=pullback.float64)
     """
     c, lower = c_and_lower
@@ -187,8 +194,9 @@ def cho_solve(c_and_lower: Any, b: Any) -> Any:
 def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
     """The factors L and U in one matrix, and the pivots, which count from 0; for `lu_solve`.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import lu_factor, lu_solve
-    >>> lu_solve(lu_factor([[0.0, 2.0], [4.0, 0.0]]), [2.0, 4.0])
+    >>> lu_solve(lu_factor(pullback.tensor([[0.0, 2.0], [4.0, 0.0]])), [2.0, 4.0])
     tensor([1., 1.], dtype=pullback.float64)
     """
     found = _lu_factor(a)
@@ -199,8 +207,9 @@ def lu_factor(a: Any) -> tuple[Tensor, Tensor]:
 def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Any:
     """The solution of ``A x = b``, ``A^T x = b`` or ``A^H x = b`` (trans 0, 1, 2) from the result of `lu_factor`.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import lu_factor, lu_solve
-    >>> lu_solve(lu_factor([[0.0, 2.0], [4.0, 0.0]]), [4.0, 2.0], trans=1)
+    >>> lu_solve(lu_factor([[0.0, 2.0], [4.0, 0.0]]), pullback.tensor([4.0, 2.0]), trans=1)
     tensor([1., 1.], dtype=pullback.float64)
     """
     lu, pivots = lu_and_piv
@@ -219,10 +228,11 @@ def lu_solve(lu_and_piv: Any, b: Any, trans: Any) -> Any:
 def lu(a: Any, permute_l: Any, p_indices: Any) -> Any:
     """``A = P L U``: P, L and U; ``P L`` and U with `permute_l`; the order of rows for P with `p_indices`.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import lu
-    >>> lu([[1.0, 2.0], [2.0, 2.0]])[2]
+    >>> lu(pullback.tensor([[1.0, 2.0], [2.0, 2.0]]))[2]
     tensor([[2., 2.],
-            [0., 1.]], dtype=pullback.float64)
+            [0., 1.]])
     """
     p, lower, upper = _lu(a)
     if permute_l:
@@ -243,9 +253,10 @@ def lu(a: Any, permute_l: Any, p_indices: Any) -> Any:
 def norm(a: Any, ord: Any, axis: Any, keepdims: Any) -> Any:
     """The norm of a vector or a matrix, or along axes. Without `ord` the 2-norm of all elements.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import norm
-    >>> norm([3.0, 4.0])
-    tensor(5., dtype=pullback.float64)
+    >>> norm(pullback.tensor([3.0, 4.0]))
+    tensor(5.)
     """
     if axis is None and (ord is None or (ord in ("f", "fro") and a.dim() == 2) or (ord == 2 and a.dim() == 1)):
         found = vector_norm(a)

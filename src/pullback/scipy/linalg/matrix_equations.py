@@ -69,8 +69,9 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Tensor:
 def solve_continuous_lyapunov(a: Any, q: Any) -> Tensor:
     """The solution of Lyapunov's equation ``A X + X A^H = Q``.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solve_continuous_lyapunov
-    >>> solve_continuous_lyapunov([[2.0]], [[8.0]])
+    >>> solve_continuous_lyapunov(pullback.tensor([[2.0]]), [[8.0]])
     tensor([[2.]], dtype=pullback.float64)
     """
     return _CONTINUOUS(q, a)
@@ -80,8 +81,9 @@ def solve_continuous_lyapunov(a: Any, q: Any) -> Tensor:
 def solve_lyapunov(a: Any, q: Any) -> Tensor:
     """`solve_continuous_lyapunov` under its older name.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solve_lyapunov
-    >>> solve_lyapunov([[2.0]], [[8.0]])
+    >>> solve_lyapunov(pullback.tensor([[2.0]]), [[8.0]])
     tensor([[2.]], dtype=pullback.float64)
     """
     return _CONTINUOUS(q, a)
@@ -93,8 +95,9 @@ def solve_discrete_lyapunov(a: Any, q: Any, method: str | None = None) -> Tensor
 
     method: "direct" or "bilinear", as SciPy's.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solve_discrete_lyapunov
-    >>> solve_discrete_lyapunov([[0.5]], [[3.0]])
+    >>> solve_discrete_lyapunov(pullback.tensor([[0.5]]), [[3.0]])
     tensor([[4.]], dtype=pullback.float64)
     """
     return _discrete(method)(q, a)

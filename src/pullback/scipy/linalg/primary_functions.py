@@ -146,10 +146,11 @@ sqrtm = _matrix_function("sqrtm", "The principal square root of a matrix.", _OFF
 def signm(A: Any) -> Tensor:
     """The sign of a matrix: the sign of the real part of its eigenvalues.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import signm
-    >>> signm([[2.0, 3.0], [0.0, -1.0]])
+    >>> signm(pullback.tensor([[2.0, 3.0], [0.0, -1.0]]))
     tensor([[ 1.,  2.],
-            [ 0., -1.]], dtype=pullback.float64)
+            [ 0., -1.]])
     """
     return Primary.apply(_SIGN, _square("signm", A))
 
@@ -173,8 +174,9 @@ def expm(A: Any) -> Tensor:
 def fractional_matrix_power(A: Any, t: Any) -> Tensor:
     """The power t of a matrix, for a real number t.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import fractional_matrix_power
-    >>> fractional_matrix_power([[4.0, 0.0], [0.0, 9.0]], 0.5)
+    >>> fractional_matrix_power(pullback.tensor([[4.0, 0.0], [0.0, 9.0]]), 0.5)
     tensor([[2., 0.],
             [0., 3.]], dtype=pullback.float64)
     """
@@ -190,8 +192,9 @@ def expm_frechet(
 
     method: accepted as SciPy's; both are computed as a block of the exponential of ``[[A, E], [0, A]]``.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import expm_frechet
-    >>> expm_frechet([[0.0]], [[2.0]])
+    >>> expm_frechet(pullback.tensor([[0.0]]), [[2.0]])
     (tensor([[1.]], dtype=pullback.float64), tensor([[2.]], dtype=pullback.float64))
     """
     if method not in (None, "SPS", "blockEnlarge"):

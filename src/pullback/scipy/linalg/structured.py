@@ -63,10 +63,11 @@ def toeplitz(c: Any, r: Any) -> Tensor:
 def hankel(c: Any, r: Any) -> Tensor:
     """The Hankel matrix with the first column c and the last row r, by default zeros.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import hankel
-    >>> hankel([1.0, 2.0])
+    >>> hankel(pullback.tensor([1.0, 2.0]))
     tensor([[1., 2.],
-            [2., 0.]], dtype=pullback.float64)
+            [2., 0.]])
     """
     return placed(scipy.linalg.hankel, c) if r is None else placed(scipy.linalg.hankel, c, r)
 
@@ -75,10 +76,11 @@ def hankel(c: Any, r: Any) -> Tensor:
 def circulant(c: Any) -> Tensor:
     """The circulant matrix with the first column c.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import circulant
-    >>> circulant([1.0, 2.0])
+    >>> circulant(pullback.tensor([1.0, 2.0]))
     tensor([[1., 2.],
-            [2., 1.]], dtype=pullback.float64)
+            [2., 1.]])
     """
     return placed(scipy.linalg.circulant, c)
 
@@ -87,8 +89,9 @@ def circulant(c: Any) -> Tensor:
 def leslie(f: Any, s: Any) -> Tensor:
     """The Leslie matrix with the first row f and the subdiagonal s.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import leslie
-    >>> leslie([1.0, 2.0], [3.0])
+    >>> leslie(pullback.tensor([1.0, 2.0]), [3.0])
     tensor([[1., 2.],
             [3., 0.]], dtype=pullback.float64)
     """
@@ -99,10 +102,11 @@ def leslie(f: Any, s: Any) -> Tensor:
 def convolution_matrix(a: Any, n: Any, mode: Any) -> Tensor:
     """The matrix of the convolution of vectors of length n with `a`.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import convolution_matrix
-    >>> convolution_matrix([1.0, 2.0], 2, mode="same")
+    >>> convolution_matrix(pullback.tensor([1.0, 2.0]), 2, mode="same")
     tensor([[1., 0.],
-            [2., 1.]], dtype=pullback.float64)
+            [2., 1.]])
     """
     return placed(lambda a: scipy.linalg.convolution_matrix(a, n, mode), a)
 
@@ -111,8 +115,9 @@ def convolution_matrix(a: Any, n: Any, mode: Any) -> Tensor:
 def block_diag(*arrs: Any) -> Tensor:
     """The matrix with some matrices along its diagonal.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import block_diag
-    >>> block_diag([[1.0]], [[2.0, 3.0]])
+    >>> block_diag(pullback.tensor([[1.0]]), [[2.0, 3.0]])
     tensor([[1., 0., 0.],
             [0., 2., 3.]], dtype=pullback.float64)
     """
@@ -123,10 +128,11 @@ def block_diag(*arrs: Any) -> Tensor:
 def companion(a: Any) -> Tensor:
     """The companion matrix of a polynomial's coefficients, the highest first.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import companion
-    >>> companion([2.0, 4.0, 6.0])
+    >>> companion(pullback.tensor([2.0, 4.0, 6.0]))
     tensor([[-2., -3.],
-            [ 1.,  0.]], dtype=pullback.float64)
+            [ 1.,  0.]])
     """
     if type(a._data) is np.ndarray:
         scipy.linalg.companion(a._data)  # raises what SciPy raises
@@ -167,8 +173,9 @@ def _times(turned: bool, a: Tensor, x: Tensor) -> Tensor:
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Tensor:
     """The solution of ``T x = b`` for the Toeplitz matrix of a column c, or of a tuple ``(c, r)``; by Levinson.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solve_toeplitz
-    >>> solve_toeplitz([2.0, 1.0], [3.0, 3.0])
+    >>> solve_toeplitz(pullback.tensor([2.0, 1.0]), [3.0, 3.0])
     tensor([1., 1.], dtype=pullback.float64)
     """
     (c, r), right = _pair(c_or_cr), floating(b)
@@ -183,8 +190,9 @@ def solve_circulant(c: Any, b: Any, singular: Any, tol: Any, caxis: Any, baxis: 
 
     singular: "raise" for LinAlgError where C is nearly singular, "lstsq" for the solution of least squares.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import solve_circulant
-    >>> solve_circulant([2.0, 1.0], [3.0, 3.0])
+    >>> solve_circulant(pullback.tensor([2.0, 1.0]), [3.0, 3.0])
     tensor([1., 1.], dtype=pullback.float64)
     """
     if singular not in ("raise", "lstsq"):
@@ -212,8 +220,9 @@ def solve_circulant(c: Any, b: Any, singular: Any, tol: Any, caxis: Any, baxis: 
 def matmul_toeplitz(c_or_cr: Any, x: Any, check_finite: bool = False, workers: int | None = None) -> Tensor:
     """The product of a Toeplitz matrix, of c or of ``(c, r)``, and x.
 
+    >>> import pullback
     >>> from pullback.scipy.linalg import matmul_toeplitz
-    >>> matmul_toeplitz(([1.0, 2.0], [1.0, 3.0]), [1.0, 1.0])
+    >>> matmul_toeplitz(([1.0, 2.0], [1.0, 3.0]), pullback.tensor([1.0, 1.0]))
     tensor([4., 3.], dtype=pullback.float64)
     """
     (c, r), right = _pair(c_or_cr), floating(x)

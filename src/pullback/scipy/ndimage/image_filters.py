@@ -100,8 +100,9 @@ def convolve1d(
 ) -> Any:
     """The convolution of one axis with weights, differentiable in both.
 
-    >>> convolve1d([1.0, 2.0, 4.0], [1.0, 0.0], mode="nearest")
-    tensor([2., 4., 4.], dtype=pullback.float64)
+    >>> import pullback
+    >>> convolve1d(pullback.tensor([1.0, 2.0, 4.0]), [1.0, 0.0], mode="nearest")
+    tensor([2., 4., 4.])
     """
     return _one_axis("convolve1d", input, weights, axis, output, mode, cval, origin)
 
@@ -142,9 +143,10 @@ def correlate(
 ) -> Any:
     """The correlation of an image with weights, differentiable in both.
 
-    >>> correlate([[1.0, 2.0], [3.0, 4.0]], [[0.0, 1.0]])
+    >>> import pullback
+    >>> correlate(pullback.tensor([[1.0, 2.0], [3.0, 4.0]]), [[0.0, 1.0]])
     tensor([[1., 2.],
-            [3., 4.]], dtype=pullback.float64)
+            [3., 4.]])
     """
     return _all_axes("correlate", input, weights, output, mode, cval, origin, axes)
 
@@ -162,9 +164,10 @@ def convolve(
 ) -> Any:
     """The convolution of an image with weights, differentiable in both.
 
-    >>> convolve([[1.0, 2.0], [3.0, 4.0]], [[1.0, 0.0, 0.0]], mode="constant")
+    >>> import pullback
+    >>> convolve(pullback.tensor([[1.0, 2.0], [3.0, 4.0]]), [[1.0, 0.0, 0.0]], mode="constant")
     tensor([[2., 0.],
-            [4., 0.]], dtype=pullback.float64)
+            [4., 0.]])
     """
     return _all_axes("convolve", input, weights, output, mode, cval, origin, axes)
 
@@ -200,8 +203,9 @@ def uniform_filter1d(
 ) -> Any:
     """The mean of a moving window.
 
-    >>> uniform_filter1d([0.0, 3.0, 0.0, 0.0], 3)
-    tensor([1., 1., 1., 0.], dtype=pullback.float64)
+    >>> import pullback
+    >>> uniform_filter1d(pullback.tensor([0.0, 3.0, 0.0, 0.0]), 3)
+    tensor([1., 1., 1., 0.])
     """
     x = floating(input)
     size, cval, origin = plain_setting("ndimage.uniform_filter1d", size=size, cval=cval, origin=origin)
@@ -226,8 +230,9 @@ def uniform_filter(
 ) -> Any:
     """The mean of a moving box.
 
-    >>> uniform_filter([[0.0, 4.0]], [1, 2])
-    tensor([[0., 2.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> uniform_filter(pullback.tensor([[0.0, 4.0]]), [1, 2])
+    tensor([[0., 2.]])
     """
     x = floating(input)
     where = axes_of(axes, x.ndim)

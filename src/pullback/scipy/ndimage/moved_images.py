@@ -155,8 +155,9 @@ def shift(
 ) -> Any:
     """The image moved by a shift, differentiable in both.
 
-    >>> shift([1.0, 3.0, 7.0], 0.5, order=1)
-    tensor([0., 2., 5.], dtype=pullback.float64)
+    >>> import pullback
+    >>> shift(pullback.tensor([1.0, 3.0, 7.0]), 0.5, order=1)
+    tensor([0., 2., 5.])
     """
     x = floating(input)
     _checked(x, order, mode, cval, prefilter)
@@ -183,8 +184,9 @@ def zoom(
 ) -> Any:
     """The image at another size, differentiable in the image.
 
-    >>> zoom([1.0, 3.0], 1.5, order=1)
-    tensor([1., 2., 3.], dtype=pullback.float64)
+    >>> import pullback
+    >>> zoom(pullback.tensor([1.0, 3.0]), 1.5, order=1)
+    tensor([1., 2., 3.])
     """
     x = floating(input)
     (factors,) = plain_setting("ndimage.zoom", zoom=zoom)
@@ -223,9 +225,10 @@ def rotate(
 ) -> Any:
     """The image turned in a plane by an angle in degrees, differentiable in both.
 
-    >>> rotate([[1.0, 2.0], [3.0, 4.0]], 90.0, order=1).round()
+    >>> import pullback
+    >>> rotate(pullback.tensor([[1.0, 2.0], [3.0, 4.0]]), 90.0, order=1).round()
     tensor([[2., 4.],
-            [1., 3.]], dtype=pullback.float64)
+            [1., 3.]])
     """
     x = floating(input)
     _checked(x, order, mode, cval, prefilter)
@@ -256,7 +259,8 @@ def spline_filter1d(
 ) -> Any:
     """The coefficients of the spline along one axis.
 
-    >>> spline_filter1d([1.0, 1.0, 1.0]).round(decimals=6)
+    >>> import pullback
+    >>> spline_filter1d(pullback.tensor([1.0, 1.0, 1.0])).round(decimals=6)
     tensor([1., 1., 1.], dtype=pullback.float64)
     """
     x = floating(input)
@@ -270,7 +274,8 @@ def spline_filter1d(
 def spline_filter(input: Any, order: int = 3, output: Any = np.float64, mode: str = "mirror") -> Any:
     """The coefficients of the spline along all axes.
 
-    >>> spline_filter([1.0, 1.0, 1.0]).round(decimals=6)
+    >>> import pullback
+    >>> spline_filter(pullback.tensor([1.0, 1.0, 1.0])).round(decimals=6)
     tensor([1., 1., 1.], dtype=pullback.float64)
     """
     x = floating(input)

@@ -202,8 +202,9 @@ def percentile_filter(
 ) -> Any:
     """The pixel at this percentile of a moving window.
 
-    >>> percentile_filter([1.0, 5.0, 2.0], 100, 3)
-    tensor([5., 5., 5.], dtype=pullback.float64)
+    >>> import pullback
+    >>> percentile_filter(pullback.tensor([1.0, 5.0, 2.0]), 100, 3)
+    tensor([5., 5., 5.])
     """
     settings = {"size": size, "footprint": footprint, "output": output, "mode": mode, "cval": cval}
     return _picked("percentile_filter", input, (percentile,), settings | {"origin": origin, "axes": axes})

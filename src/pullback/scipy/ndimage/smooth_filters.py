@@ -79,8 +79,9 @@ def gaussian_filter(
 ) -> Any:
     """The Gaussian filter, or its derivatives, differentiable in the image and in sigma.
 
-    >>> gaussian_filter([[1.0, 1.0], [1.0, 1.0]], 2.0)[0].round(decimals=6)
-    tensor([1., 1.], dtype=pullback.float64)
+    >>> import pullback
+    >>> gaussian_filter(pullback.tensor([[1.0, 1.0], [1.0, 1.0]]), 2.0)[0].round(decimals=6)
+    tensor([1., 1.])
     """
     x = floating(input)
     where = axes_of(axes, x.ndim)
@@ -121,8 +122,9 @@ def gaussian_gradient_magnitude(
 ) -> Any:
     """The length of the gradient, by Gaussian derivatives.
 
-    >>> gaussian_gradient_magnitude([[1.0, 1.0]], 1.0).round(decimals=6)
-    tensor([[0., 0.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> gaussian_gradient_magnitude(pullback.tensor([[1.0, 1.0]]), 1.0).round(decimals=6)
+    tensor([[0., 0.]])
     """
     x = floating(input)
     parts = _derivatives(x, sigma, 1, mode, cval, axes, kwargs)
@@ -146,8 +148,9 @@ def gaussian_laplace(
 ) -> Any:
     """The sum of the second Gaussian derivatives.
 
-    >>> gaussian_laplace([[1.0, 1.0]], 1.0).abs().round(decimals=3)
-    tensor([[0., 0.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> gaussian_laplace(pullback.tensor([[1.0, 1.0]]), 1.0).abs().round(decimals=3)
+    tensor([[0., 0.]])
     """
     x = floating(input)
     where = axes_of(axes, x.ndim)
@@ -167,8 +170,9 @@ def laplace(
 ) -> Any:
     """The sum of second differences.
 
-    >>> laplace([0.0, 1.0, 0.0])
-    tensor([ 1., -2.,  1.], dtype=pullback.float64)
+    >>> import pullback
+    >>> laplace(pullback.tensor([0.0, 1.0, 0.0]))
+    tensor([ 1., -2.,  1.])
     """
     x = floating(input)
     where = axes_of(axes, x.ndim)
@@ -192,8 +196,9 @@ def _edges(name: str, input: Any, across: list[float], axis: int, output: Any, m
 def sobel(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """The difference along an axis, smoothed by 1, 2, 1 along the others.
 
-    >>> sobel([[1.0, 2.0, 4.0]])
-    tensor([[ 4., 12.,  8.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> sobel(pullback.tensor([[1.0, 2.0, 4.0]]))
+    tensor([[ 4., 12.,  8.]])
     """
     return _edges("sobel", input, [1.0, 2.0, 1.0], axis, output, mode, cval)
 
@@ -202,7 +207,8 @@ def sobel(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect",
 def prewitt(input: Any, axis: int = -1, output: Any = None, mode: Any = "reflect", cval: Any = 0.0) -> Any:
     """The difference along an axis, summed over three neighbours along the others.
 
-    >>> prewitt([[1.0, 2.0, 4.0]])
-    tensor([[3., 9., 6.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> prewitt(pullback.tensor([[1.0, 2.0, 4.0]]))
+    tensor([[3., 9., 6.]])
     """
     return _edges("prewitt", input, [1.0, 1.0, 1.0], axis, output, mode, cval)

@@ -25,8 +25,9 @@ def _filtered(name: str, input: Any, width: Any, n: int, axis: int, output: Any)
 def fourier_gaussian(input: Any, sigma: Any, n: int = -1, axis: int = -1, output: Any = None) -> Any:
     """A Fourier transform times that of a Gaussian.
 
-    >>> fourier_gaussian([1.0, 1.0], 1.0)[0]
-    tensor(1., dtype=pullback.float64)
+    >>> import pullback
+    >>> fourier_gaussian(pullback.tensor([1.0, 1.0]), 1.0)[0]
+    tensor(1.)
     """
     return _filtered("fourier_gaussian", input, sigma, n, axis, output)
 
@@ -35,8 +36,9 @@ def fourier_gaussian(input: Any, sigma: Any, n: int = -1, axis: int = -1, output
 def fourier_uniform(input: Any, size: Any, n: int = -1, axis: int = -1, output: Any = None) -> Any:
     """A Fourier transform times that of a box.
 
-    >>> fourier_uniform([1.0, 1.0], 1.0)[0]
-    tensor(1., dtype=pullback.float64)
+    >>> import pullback
+    >>> fourier_uniform(pullback.tensor([1.0, 1.0]), 1.0)[0]
+    tensor(1.)
     """
     return _filtered("fourier_uniform", input, size, n, axis, output)
 
@@ -45,8 +47,9 @@ def fourier_uniform(input: Any, size: Any, n: int = -1, axis: int = -1, output: 
 def fourier_ellipsoid(input: Any, size: Any, n: int = -1, axis: int = -1, output: Any = None) -> Any:
     """A Fourier transform times that of an ellipsoid.
 
-    >>> fourier_ellipsoid([1.0, 1.0], 1.0)[0]
-    tensor(1., dtype=pullback.float64)
+    >>> import pullback
+    >>> fourier_ellipsoid(pullback.tensor([1.0, 1.0]), 1.0)[0]
+    tensor(1.)
     """
     return _filtered("fourier_ellipsoid", input, size, n, axis, output)
 
@@ -55,7 +58,8 @@ def fourier_ellipsoid(input: Any, size: Any, n: int = -1, axis: int = -1, output
 def fourier_shift(input: Any, shift: Any, n: int = -1, axis: int = -1, output: Any = None) -> Any:
     """The Fourier transform of an image that is moved.
 
-    >>> fourier_shift([1.0, 1.0], 1.0).real.round()
+    >>> import pullback
+    >>> fourier_shift(pullback.tensor([1.0, 1.0]), 1.0).real.round()
     tensor([ 1., -1.], dtype=pullback.float64)
     """
     return _filtered("fourier_shift", input, shift, n, axis, output)

@@ -181,7 +181,8 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> An
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The correlation of two arrays, differentiable in both: the convolution with the second, flipped and conjugated.
 
-    >>> correlate([1.0, 2.0, 3.0], [0.0, 1.0], mode="same")
+    >>> import pullback
+    >>> correlate(pullback.tensor([1.0, 2.0, 3.0]), [0.0, 1.0], mode="same")
     tensor([1., 2., 3.], dtype=pullback.float64)
     """
     return _convolved("correlate", in1, in2, mode, method)
@@ -200,7 +201,8 @@ def _by_fft(name: str, in1: Any, in2: Any, mode: str, axes: Any) -> Any:
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The convolution by FFT, along `axes`; other axes broadcast. Differentiable in both arguments.
 
-    >>> fftconvolve([1.0, 2.0], [1.0, 1.0]).round()
+    >>> import pullback
+    >>> fftconvolve(pullback.tensor([1.0, 2.0]), [1.0, 1.0]).round()
     tensor([1., 3., 2.], dtype=pullback.float64)
     """
     return _by_fft("fftconvolve", in1, in2, mode, axes)
@@ -210,7 +212,8 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
 def oaconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
     """The convolution by overlapping FFTs, along `axes`; other axes broadcast. Differentiable in both arguments.
 
-    >>> oaconvolve([1.0, 2.0], [1.0, 1.0]).round()
+    >>> import pullback
+    >>> oaconvolve(pullback.tensor([1.0, 2.0]), [1.0, 1.0]).round()
     tensor([1., 3., 2.], dtype=pullback.float64)
     """
     return _by_fft("oaconvolve", in1, in2, mode, axes)
@@ -244,8 +247,9 @@ def _convolve2d(name: str, in1: Any, in2: Any, mode: str, boundary: str, fillval
 def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
     """The convolution of two images, differentiable in both.
 
-    >>> convolve2d([[1.0, 2.0]], [[1.0, 1.0]], boundary="wrap")
-    tensor([[3., 3., 3.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> convolve2d(pullback.tensor([[1.0, 2.0]]), [[1.0, 1.0]], boundary="wrap")
+    tensor([[3., 3., 3.]])
     """
     return _convolve2d("convolve2d", in1, in2, mode, boundary, fillvalue)
 
@@ -254,7 +258,8 @@ def convolve2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", f
 def correlate2d(in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0) -> Any:
     """The correlation of two images, differentiable in both.
 
-    >>> correlate2d([[1.0, 2.0]], [[0.0, 1.0]], mode="same")
-    tensor([[2., 0.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> correlate2d(pullback.tensor([[1.0, 2.0]]), [[0.0, 1.0]], mode="same")
+    tensor([[2., 0.]])
     """
     return _convolve2d("correlate2d", in1, in2, mode, boundary, fillvalue)

@@ -170,7 +170,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 def lfilter_zi(b: Any, a: Any) -> Any:
     """The state of a filter whose response to a step is steady, differentiable in b and a.
 
-    >>> lfilter_zi([1.0, 1.0], [1.0, -0.5])
+    >>> import pullback
+    >>> lfilter_zi(pullback.tensor([1.0, 1.0]), [1.0, -0.5])
     tensor([3.], dtype=pullback.float64)
     """
     b, a = np.atleast_1d(floating(b)), np.atleast_1d(floating(a))
@@ -193,7 +194,8 @@ def lfilter_zi(b: Any, a: Any) -> Any:
 def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     """A cascade of filters of second order, differentiable in sos, x and zi.
 
-    >>> sosfilt([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0])
+    >>> import pullback
+    >>> sosfilt(pullback.tensor([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]]), [1.0, 2.0, 3.0])
     tensor([1., 3., 5.], dtype=pullback.float64)
     """
     sos, x = floating(sos), floating(x)
@@ -215,8 +217,9 @@ def sosfilt(sos: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
 def sosfilt_zi(sos: Any) -> Any:
     """The state of a cascade whose response to a step is steady, differentiable in sos.
 
-    >>> sosfilt_zi([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]])
-    tensor([[1., 0.]], dtype=pullback.float64)
+    >>> import pullback
+    >>> sosfilt_zi(pullback.tensor([[1.0, 1.0, 0.0, 1.0, 0.0, 0.0]]))
+    tensor([[1., 0.]])
     """
     sos = floating(sos)
     scipy.signal.sosfilt_zi(np.ascontiguousarray(bare(sos)))
@@ -273,7 +276,8 @@ def filtfilt(
 
     NotImplementedError for ``method="gust"``.
 
-    >>> filtfilt([0.5, 0.5], [1.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+    >>> import pullback
+    >>> filtfilt(pullback.tensor([0.5, 0.5]), [1.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
     tensor([1., 2., 3., 4., 5., 6., 7.], dtype=pullback.float64)
     """
     if method == "gust":
@@ -292,7 +296,8 @@ def filtfilt(
 def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: Any = None) -> Any:
     """A cascade of filters of second order, forwards and backwards, differentiable in sos and x.
 
-    >>> sosfiltfilt([[0.5, 0.0, 0.0, 1.0, 0.0, 0.0]], [1.0, 2.0, 3.0, 4.0], padlen=0)
+    >>> import pullback
+    >>> sosfiltfilt(pullback.tensor([[0.5, 0.0, 0.0, 1.0, 0.0, 0.0]]), [1.0, 2.0, 3.0, 4.0], padlen=0)
     tensor([0.2500, 0.5000, 0.7500, 1.0000], dtype=pullback.float64)
     """
     sos, x = floating(sos), floating(x)
@@ -309,7 +314,8 @@ def sosfiltfilt(sos: Any, x: Any, axis: int = -1, padtype: Any = "odd", padlen: 
 def deconvolve(signal: Any, divisor: Any) -> tuple[Any, Any]:
     """The quotient and the remainder of two polynomials, differentiable in both.
 
-    >>> deconvolve([1.0, 3.0, 2.0], [1.0, 1.0])[0]
+    >>> import pullback
+    >>> deconvolve(pullback.tensor([1.0, 3.0, 2.0]), [1.0, 1.0])[0]
     tensor([1., 2.], dtype=pullback.float64)
     """
     num: Any = np.atleast_1d(floating(signal))

@@ -104,7 +104,8 @@ def _supported(what: str, mode: str, known: Collection[str]) -> None:
 def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: str = "constant", cval: Any = 0) -> Any:
     """Upsample, filter, downsample; differentiable in the filter h and in x.
 
-    >>> upfirdn([1.0, 1.0], [1.0, 2.0], up=2)
+    >>> import pullback
+    >>> upfirdn(pullback.tensor([1.0, 1.0]), [1.0, 2.0], up=2)
     tensor([1., 1., 2., 2.], dtype=pullback.float64)
     """
     (cval,) = plain_setting("signal.upfirdn", cval=cval)
@@ -129,8 +130,9 @@ def upfirdn(h: Any, x: Any, up: int = 1, down: int = 1, axis: int = -1, mode: st
 def resample(x: Any, num: int, t: Any = None, axis: int = 0, window: Any = None, domain: str = "time") -> Any:
     """A periodic signal at `num` places, by its Fourier coefficients; ``(y, new_t)`` if t is given.
 
-    >>> resample([1.0, 0.0, -1.0, 0.0], 2).round()
-    tensor([ 1., -1.], dtype=pullback.float64)
+    >>> import pullback
+    >>> resample(pullback.tensor([1.0, 0.0, -1.0, 0.0]), 2).round()
+    tensor([ 1., -1.])
     """
     x = floating(x)
     if domain not in ("time", "freq"):
@@ -213,7 +215,8 @@ def resample_poly(
 ) -> Any:
     """A signal at ``up / down`` times its rate, by a polyphase filter; differentiable in x and in the filter.
 
-    >>> resample_poly([1.0, 2.0, 3.0, 2.0], 1, 2, window=[1.0])
+    >>> import pullback
+    >>> resample_poly(pullback.tensor([1.0, 2.0, 3.0, 2.0]), 1, 2, window=[1.0])
     tensor([1., 3.], dtype=pullback.float64)
     """
     x = floating(x)
@@ -250,7 +253,8 @@ def resample_poly(
 def decimate(x: Any, q: Any, n: Any = None, ftype: Any = "iir", axis: int = -1, zero_phase: bool = True) -> Any:
     """Every q-th sample after a filter against aliasing, differentiable in x.
 
-    >>> decimate([1.0] * 40, 2).shape
+    >>> import pullback
+    >>> decimate(pullback.tensor([1.0] * 40), 2).shape
     pullback.Size([20])
     """
     x, q = floating(x), operator.index(q)

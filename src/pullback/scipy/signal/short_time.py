@@ -85,7 +85,8 @@ def stft(
 ) -> tuple[Any, Any, Any]:
     """Frequencies, times and the short-time Fourier transform, which is differentiable in x and in `window`.
 
-    >>> f, t, z = stft([1.0, 2.0, 3.0, 4.0], nperseg=2)
+    >>> import pullback
+    >>> f, t, z = stft(pullback.tensor([1.0, 2.0, 3.0, 4.0]), nperseg=2)
     >>> z.shape
     pullback.Size([2, 5])
     """
@@ -137,8 +138,9 @@ def istft(
 ) -> tuple[Any, Any]:
     """Times and the signal of a short-time Fourier transform, which is differentiable in Zxx and in `window`.
 
+    >>> import pullback
     >>> x = [1.0, 2.0, 3.0, 4.0]
-    >>> istft(stft(x, nperseg=2)[2], nperseg=2)[1].round(decimals=6)
+    >>> istft(pullback.tensor(stft(x, nperseg=2)[2]), nperseg=2)[1].round(decimals=6)
     tensor([1., 2., 3., 4.], dtype=pullback.float64)
     """
     z = floating(Zxx)
@@ -188,7 +190,8 @@ def csd(
 ) -> tuple[Any, Any]:
     """Frequencies and the cross spectral density by Welch's method, differentiable in x, y and `window`.
 
-    >>> csd([1.0, -1.0, 1.0, -1.0], [1.0, 1.0, 1.0, 1.0], nperseg=4)[1].shape
+    >>> import pullback
+    >>> csd(pullback.tensor([1.0, -1.0, 1.0, -1.0]), [1.0, 1.0, 1.0, 1.0], nperseg=4)[1].shape
     pullback.Size([3])
     """
     same = y is x
@@ -248,8 +251,9 @@ def welch(
 ) -> tuple[Any, Any]:
     """Frequencies and the power spectral density by Welch's method, differentiable in x and `window`.
 
-    >>> welch([1.0, -1.0, 1.0, -1.0], window="boxcar", nperseg=4)[1]
-    tensor([0., 0., 4.], dtype=pullback.float64)
+    >>> import pullback
+    >>> welch(pullback.tensor([1.0, -1.0, 1.0, -1.0]), window="boxcar", nperseg=4)[1]
+    tensor([0., 0., 4.])
     """
     x = floating(x)
     return csd(x, x, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
@@ -269,10 +273,12 @@ def coherence(
 ) -> tuple[Any, Any]:
     """Frequencies and the magnitude squared coherence, differentiable in x, y and `window`.
 
-    >>> coherence([1.0, -1.0, 2.0, -1.0], [1.0, 1.0, 3.0, 1.0], nperseg=2)[1].shape
+    >>> import pullback
+    >>> coherence(pullback.tensor([1.0, -1.0, 2.0, -1.0]), [1.0, 1.0, 3.0, 1.0], nperseg=2)[1].shape
     pullback.Size([2])
     """
     settings = {"nperseg": nperseg, "noverlap": noverlap, "nfft": nfft, "detrend": detrend, "axis": axis}
+    x, y = floating(x), floating(y)
     f, pxx = welch(x, fs, window, **settings)
     pyy, pxy = welch(y, fs, window, **settings)[1], csd(x, y, fs, window, **settings)[1]
     return f, (np.square(np.real(pxy)) + np.square(np.imag(pxy))) / pxx / pyy
@@ -291,8 +297,9 @@ def periodogram(
 ) -> tuple[Any, Any]:
     """Frequencies and the power spectral density of the whole signal, differentiable in x and `window`.
 
-    >>> periodogram([1.0, -1.0, 1.0, -1.0])[1]
-    tensor([0., 0., 4.], dtype=pullback.float64)
+    >>> import pullback
+    >>> periodogram(pullback.tensor([1.0, -1.0, 1.0, -1.0]))[1]
+    tensor([0., 0., 4.])
     """
     x = floating(x)
     f, _ = scipy.signal.periodogram(_one_signal(x, axis), fs, _given(window), nfft, detrend, return_onesided, scaling)

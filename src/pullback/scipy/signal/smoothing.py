@@ -58,8 +58,9 @@ def savgol_filter(
 def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: bool = False) -> Any:
     """The data without its mean, or without the line fitted to it; `overwrite_data` has no effect.
 
-    >>> detrend([1.0, 2.0, 4.0], type="constant").round(decimals=4)
-    tensor([-1.3333, -0.3333,  1.6667], dtype=pullback.float64)
+    >>> import pullback
+    >>> detrend(pullback.tensor([1.0, 2.0, 4.0]), type="constant").round(decimals=4)
+    tensor([-1.3333, -0.3333,  1.6667])
     """
     (bp,) = plain_setting("signal.detrend", bp=bp)
     x = floating(data)
@@ -72,8 +73,9 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 def hilbert(x: Any, N: Any = None, axis: int = -1) -> Any:
     """The analytic signal: without the negative frequencies, the positive ones doubled.
 
-    >>> hilbert([1.0, 0.0, -1.0, 0.0]).imag
-    tensor([ 0.,  1.,  0., -1.], dtype=pullback.float64)
+    >>> import pullback
+    >>> hilbert(pullback.tensor([1.0, 0.0, -1.0, 0.0])).imag
+    tensor([ 0.,  1.,  0., -1.])
     """
     x = floating(x)
     n = x.shape[axis] if N is None else N

@@ -2,7 +2,7 @@
 
 from ..mirror import home
 from . import linalg
-from .sparse_arrays import coo_array, csc_array, csr_array, diags_array, eye_array
+from .constructors import coo_array, csc_array, csr_array, diags_array, eye_array
 
 __all__ = ["coo_array", "csc_array", "csr_array", "diags_array", "eye_array", "linalg"]
 

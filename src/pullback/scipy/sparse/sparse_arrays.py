@@ -6,9 +6,8 @@ the values, so gradients exist at the nonzeros alone, and values of a transform 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-from typing import Any
+import weakref
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -17,7 +16,6 @@ from ... import errors
 from ...kept_gradients import keeping_gradient
 from ...ops.index.subscripts import add_up, pick_at
 from ...ops.make.conversion import to
-from ...ops.shape.joining import cat
 from ...ops.shape.reshape import reshape
 from ...ops.sparse.coo import SparseTensor, coalesced, in_layout, sparse_at
 from ...ops.sparse.pattern import Pattern, pattern_mm, sampled_mm, sparse_coo, sparse_csc, sparse_csr
@@ -25,13 +23,12 @@ from ...ops.sparse.sparse_products import entries_of_product
 from ...table.calls import on
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, as_tensor, floating
-from ..mirror import mirrors
 
 _TO_ADD = (
     "make the matrix once, of all its values: csr_array((values, (rows, columns)), shape=...) sums those of one place, "
     "so that what is to be added to an element is one more value"
 )
-_LAYOUTS = {"csr": sparse_csr, "csc": sparse_csc, "coo": sparse_coo}
+LAYOUTS = {"csr": sparse_csr, "csc": sparse_csc, "coo": sparse_coo}
 
 
 class SparseArray:
@@ -51,12 +48,17 @@ class SparseArray:
             [3., 4.]]), tensor([0., 3., 4.]), tensor(2.))
     """
 
-    __slots__ = ("data", "format", "pattern")
+    __slots__ = ("format", "pattern", "values")
     __array_ufunc__ = None  # NumPy's operators leave the operation to those below
 
-    def __init__(self, data: Any, pattern: Pattern, format: str = "csr") -> None:
-        self.data: Any = data
+    def __init__(self, values: Any, pattern: Pattern, format: str = "csr") -> None:
+        self.values: Any = values
         self.pattern, self.format = pattern, format
+
+    @property
+    def data(self) -> Any:
+        """The values."""
+        return self.values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -67,7 +69,7 @@ class SparseArray:
     @property
     def dtype(self) -> Any:
         """The dtype of the values."""
-        return self.data.dtype
+        return self.values.dtype
 
     @property
     def nnz(self) -> int:
@@ -81,7 +83,7 @@ class SparseArray:
         """The transpose."""
         turned = Pattern(self.pattern.indices[::-1], self.shape[::-1], False)
         format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
-        return by_rows(self.data, turned, format)
+        return by_rows(self.values, turned, format)
 
     def transpose(self) -> SparseArray:
         """The transpose."""
@@ -89,45 +91,45 @@ class SparseArray:
 
     def conj(self) -> SparseArray:
         """The complex conjugate."""
-        return SparseArray(np.conj(self.data), self.pattern, self.format)
+        return SparseArray(np.conj(self.values), self.pattern, self.format)
 
     def diagonal(self) -> Tensor:
         """The elements on the diagonal."""
         rows, columns = self.pattern.indices
         (at,) = np.nonzero(rows == columns)
-        return on(add_up, on(pick_at, self.data, (at,)), (rows[at],), (min(self.shape),))
+        return on(add_up, on(pick_at, self.values, (at,)), (rows[at],), (min(self.shape),))
 
     def toarray(self) -> Tensor:
         """The dense matrix."""
-        return on(add_up, self.data, tuple(self.pattern.indices), self.shape)
+        return on(add_up, self.values, tuple(self.pattern.indices), self.shape)
 
     todense = to_dense = toarray
 
     def tocsr(self, copy: bool = False) -> SparseArray:
         """The same matrix, called one by rows. copy: accepted as SciPy does."""
-        return SparseArray(self.data, self.pattern, "csr")
+        return SparseArray(self.values, self.pattern, "csr")
 
     def tocsc(self, copy: bool = False) -> SparseArray:
         """The same matrix, called one by columns."""
-        return SparseArray(self.data, self.pattern, "csc")
+        return SparseArray(self.values, self.pattern, "csc")
 
     def tocoo(self, copy: bool = False) -> SparseArray:
         """The same matrix, called one in coordinates."""
-        return SparseArray(self.data, self.pattern, "coo")
+        return SparseArray(self.values, self.pattern, "coo")
 
     def __getitem__(self, index: Any) -> Any:
         """What SciPy's index chooses: a sparse matrix where two axes are left, else a dense Tensor."""
         numbers = scipy.sparse.csr_array((np.arange(self.nnz) + 1, tuple(self.pattern.indices)), self.shape)
         found = numbers[index]  # which value is where; 0 where there is none
         places = scipy.sparse.coo_array(found if scipy.sparse.issparse(found) else np.atleast_1d(found))
-        data = on(pick_at, self.data, (places.data - 1,))
+        data = on(pick_at, self.values, (places.data - 1,))
         if places.ndim == 1:
             return reshape(on(add_up, data, tuple(places.coords), places.shape), np.shape(found))
         return by_rows(data, Pattern(np.stack(places.coords).astype(np.int64), places.shape, False), self.format)
 
     def to_tensor(self) -> SparseTensor:
         """A sparse tensor of this library, in the layout of the format."""
-        return in_layout(sparse_at(self.data, self.pattern), _LAYOUTS[self.format])
+        return in_layout(sparse_at(self.values, self.pattern), LAYOUTS[self.format])
 
     def _with(self, data: Tensor) -> SparseArray:
         return SparseArray(data, self.pattern, self.format)
@@ -135,12 +137,12 @@ class SparseArray:
     def sum(self, axis: int | None = None) -> Tensor:
         """The sum of all values; of the columns with axis 0, of the rows with axis 1."""
         if axis is None:
-            total: Any = np.sum(self.data)
+            total: Any = np.sum(self.values)
             return total
         if axis not in (0, 1, -1, -2):
             raise ValueError(f"axis {axis} is out of bounds for array of dimension 2")
         matrix = self.T if axis % 2 == 0 else self
-        return matrix @ np.ones(matrix.shape[1], self.data._data.dtype)
+        return matrix @ np.ones(matrix.shape[1], self.values._data.dtype)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(scipy.sparse.coo_array, name):
@@ -178,10 +180,10 @@ class SparseArray:
     def __matmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other) or isinstance(other, (SparseArray, SparseTensor)):
             return multiplied(self, sparse("a product", other))
-        return product(self.pattern, False, as_tensor(other), self.data)
+        return product(self.pattern, False, as_tensor(other), self.values)
 
     def __rmatmul__(self, other: Any) -> Any:
-        if scipy.sparse.issparse(other) or isinstance(other, SparseTensor):
+        if scipy.sparse.issparse(other) or isinstance(other, (SparseArray, SparseTensor)):
             return multiplied(sparse("a product", other), self)
         found: Any = np.transpose(self.T @ np.transpose(as_tensor(other)))
         return found
@@ -189,7 +191,7 @@ class SparseArray:
     def __mul__(self, other: Any) -> SparseArray:
         if np.ndim(other):
             raise TypeError(errors.message("a sparse array times", expected="a number", found=errors.describe(other)))
-        return self._with(self.data * other)
+        return self._with(self.values * other)
 
     __rmul__ = __mul__
 
@@ -197,14 +199,14 @@ class SparseArray:
         return self * (1 / other)
 
     def __neg__(self) -> SparseArray:
-        return self._with(-self.data)
+        return self._with(-self.values)
 
     def __add__(self, other: Any) -> SparseArray:
         other = sparse("a sum", other)
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes: {self.shape} and {other.shape}")
         both = np.concatenate([self.pattern.indices, other.pattern.indices], axis=1)
-        return by_rows(np.concatenate([self.data, other.data]), Pattern(both, self.shape, False), self.format)
+        return by_rows(np.concatenate([self.values, other.values]), Pattern(both, self.shape, False), self.format)
 
     __radd__ = __add__
 
@@ -216,14 +218,14 @@ class SparseArray:
 
     def __repr__(self) -> str:
         rows, columns = self.shape
-        return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.data!r}>"
+        return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.values!r}>"
 
 
 def multiplied(a: SparseArray, b: SparseArray) -> SparseArray:
     """The sparse product of two sparse matrices."""
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"dimension mismatch: a matrix of {a.shape} times one of {b.shape}")
-    return by_rows(*entries_of_product(a.data, a.pattern, b.data, b.pattern), a.format)
+    return by_rows(*entries_of_product(a.values, a.pattern, b.values, b.pattern), a.format)
 
 
 def by_rows(data: Any, pattern: Pattern, format: str) -> SparseArray:
@@ -262,16 +264,44 @@ def sparse(where: str, A: Any) -> SparseArray:
         if A.sparse_dim() != 2 or A.dense_dim():
             raise ValueError(errors.message(where, expected="a sparse matrix", found=errors.describe(A)))
         values, pattern = coalesced(A)
-        return SparseArray(floating(values), pattern, {v: k for k, v in _LAYOUTS.items()}[A.layout])
+        return SparseArray(floating(values), pattern, {v: k for k, v in LAYOUTS.items()}[A.layout])
     if scipy.sparse.issparse(A):
-        coo = scipy.sparse.coo_array(A)
-        indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
-        format = A.format if A.format in _LAYOUTS else "csr"
-        return by_rows(floating(coo.data), Pattern(indices, coo.shape, False), format)
+        return _of_scipys(A)
     dense = floating(A)
     if dense.dim() != 2:
         raise ValueError(errors.message(where, expected="a matrix", found=f"an array of shape {tuple(dense.shape)}"))
     return SparseArray(reshape(dense, (-1,)), full(tuple(dense.shape)), "csr")
+
+
+class _Kept(NamedTuple):
+    """A matrix of constants, and the arrays of the matrix of SciPy's that it was made from."""
+
+    of: Any  # a weak reference
+    arrays: list[Array]
+    made: SparseArray
+
+
+_KEPT: dict[int, _Kept] = {}  # by the id of SciPy's matrix
+
+
+def _of_scipys(A: Any) -> SparseArray:
+    """A matrix of SciPy's, which is made once, and again if it was written to."""
+    names = ("data", "indices", "indptr", "offsets", "row", "col")
+    arrays = [v for name in names if isinstance(v := getattr(A, name, None), np.ndarray)]
+    kept, key = _KEPT.get(id(A)), id(A)
+    if kept is not None and kept.of() is A and kept.made.shape == A.shape and _same(arrays, kept.arrays):
+        return kept.made
+    coo = scipy.sparse.coo_array(A.copy())  # SciPy notes on the matrix itself what it finds of its places
+    indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
+    format = A.format if A.format in LAYOUTS else "csr"
+    made = by_rows(floating(coo.data), Pattern(indices, coo.shape, False), format)
+    _KEPT[key] = _Kept(weakref.ref(A, lambda _: _KEPT.pop(key, None)), [a.copy() for a in arrays], made)
+    return made
+
+
+def _same(some: list[Array], others: list[Array]) -> bool:
+    pairs = zip(some, others, strict=True) if len(some) == len(others) else [(0, 1)]
+    return all(np.array_equal(a, b) or np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 
 
 def full(shape: tuple[int, ...]) -> Pattern:
@@ -279,164 +309,9 @@ def full(shape: tuple[int, ...]) -> Pattern:
     return Pattern(np.stack([i.reshape(-1) for i in np.indices(shape)]), shape, True)
 
 
-# SciPy's constructors -------------------------------------------------------------------------------------------------
-
-
-def _typed(data: Tensor, dtype: Any) -> Tensor:
-    return data if dtype is None else to(data, np.dtype(dtype))
-
-
-def _made(format: str, arg1: Any, shape: Any, dtype: Any) -> SparseArray:
-    """What the constructor of a format makes of its first argument. SciPy checks the places."""
-    if isinstance(arg1, tuple) and len(arg1) in (2, 3) and not all(isinstance(n, (int, np.integer)) for n in arg1):
-        data = as_tensor(arg1[0])
-        places = [p._data if isinstance(p, Tensor) else p for p in arg1[1:]]
-        numbers = np.arange(data.shape[0]) if data.dim() else np.zeros(0)
-        if len(places) == 1:  # SciPy's other formats would add the numbers of duplicates
-            known = scipy.sparse.coo_array((numbers, tuple(np.asarray(p) for p in places[0])), shape=shape)
-        else:
-            known = getattr(scipy.sparse, f"{format}_array")((numbers, *places), shape=shape)
-        coo = known.tocoo()
-        indices = np.stack([coo.coords[0], coo.coords[1]]).astype(np.int64)
-        values = on(pick_at, data, (coo.data.astype(np.int64),))
-        return by_rows(_typed(values, dtype), Pattern(indices, coo.shape, False), format)
-    if isinstance(arg1, tuple):  # a shape: no values
-        plain = getattr(scipy.sparse, f"{format}_array")(arg1, dtype=dtype or float)
-        return sparse(f"{format}_array", plain)
-    found = sparse(f"{format}_array", arg1)
-    if shape is not None and tuple(shape) != found.shape:
-        raise ValueError(f"inconsistent shapes: {found.shape} and {tuple(shape)}")
-    if not isinstance(arg1, (SparseArray, SparseTensor)) and not scipy.sparse.issparse(arg1):
-        (at,) = np.nonzero(_plain(found.data))
-        pattern = Pattern(found.pattern.indices[:, at], found.shape, True)
-        found = SparseArray(on(pick_at, found.data, (at,)), pattern, format)
-    return SparseArray(_typed(found.data, dtype), found.pattern, format)
-
-
-def _plain(data: Tensor) -> Array:
-    if type(data._data) is not np.ndarray:
-        raise TypeError(
-            errors.message(
-                "a sparse array of a dense tensor",
-                expected="one that belongs to no transform: its values decide where the nonzeros are",
-                found=errors.describe(data),
-                do="give (data, (rows, columns))",
-            )
-        )
-    return data._data
-
-
-_LIMITS = "the matrix has two axes; places are constants"
-_HOW = "linear in the values; gradients at the nonzeros alone"
-
-
-@mirrors("sparse.csr_array", derivative=_HOW, limits=_LIMITS)
-def csr_array(
-    arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, *, maxprint: Any = None
-) -> SparseArray:
-    """A sparse matrix by rows: of ``(data, indices, indptr)``, ``(data, (rows, columns))``, a shape or a matrix.
-
-    data: may be a Tensor that requires grad. copy, maxprint: accepted as SciPy does; the values are never copied.
-
-    >>> import pullback
-    >>> from pullback.scipy.sparse import csr_array
-    >>> data = pullback.tensor([3.0, 4.0, 5.0], requires_grad=True)
-    >>> a = csr_array((data, [2, 0, 2], [0, 1, 3]), shape=(2, 3))
-    >>> (a @ pullback.ones(3)).sum().backward()
-    >>> data.grad
-    tensor([1., 1., 1.])
-    """
-    return _made("csr", arg1, shape, dtype)
-
-
-@mirrors("sparse.csc_array", derivative=_HOW, limits=_LIMITS)
-def csc_array(
-    arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, *, maxprint: Any = None
-) -> SparseArray:
-    """A sparse matrix by columns: of ``(data, indices, indptr)``, ``(data, (rows, columns))``, a shape or a matrix.
-
-    >>> import pullback
-    >>> from pullback.scipy.sparse import csc_array
-    >>> csc_array((pullback.tensor([3.0, 4.0]), [1, 0], [0, 1, 2])).toarray()
-    tensor([[0., 4.],
-            [3., 0.]])
-    """
-    return _made("csc", arg1, shape, dtype)
-
-
-@mirrors("sparse.coo_array", derivative=_HOW, limits=_LIMITS)
-def coo_array(
-    arg1: Any, shape: Any = None, dtype: Any = None, copy: bool = False, *, maxprint: Any = None
-) -> SparseArray:
-    """A sparse matrix of ``(data, (rows, columns))``, a shape or a matrix. Values at one place are summed.
-
-    >>> import pullback
-    >>> from pullback.scipy.sparse import coo_array
-    >>> coo_array((pullback.tensor([3.0, 4.0, 5.0]), ([1, 0, 1], [0, 1, 0]))).toarray()
-    tensor([[0., 4.],
-            [8., 0.]])
-    """
-    return _made("coo", arg1, shape, dtype)
-
-
-@mirrors("sparse.diags_array", derivative=_HOW, limits=_LIMITS)
-def diags_array(
-    diagonals: Any, /, *, offsets: Any = 0, shape: Any = None, format: Any = None, dtype: Any = None
-) -> SparseArray:
-    """The matrix of some diagonals: a list of vectors, one vector, or numbers if there is a shape.
-
-    format: "csr", "csc" or "coo"; by default "csr", because SciPy's "dia" is not here.
-
-    >>> import pullback
-    >>> from pullback.scipy.sparse import diags_array
-    >>> diags_array([pullback.tensor([1.0, 2.0]), pullback.tensor([5.0])], offsets=[0, 1]).toarray()
-    tensor([[1., 5.],
-            [0., 2.]])
-    """
-    if np.ndim(offsets) == 0:
-        single = isinstance(diagonals, Tensor) or len(diagonals) == 0 or np.ndim(diagonals[0]) == 0
-        diagonals = [diagonals] if single else diagonals
-    parts: Sequence[Any] = [np.atleast_1d(floating(d)) for d in diagonals]
-    starts = np.cumsum([0, *(p.shape[0] for p in parts)])
-    numbered = [np.arange(a, b, dtype=float) + 1 for a, b in itertools.pairwise(starts)]
-    places = scipy.sparse.diags_array(numbered, offsets=np.atleast_1d(offsets), shape=shape).tocoo()
-    places.eliminate_zeros()
-    indices = np.stack([places.coords[0], places.coords[1]]).astype(np.int64)
-    kind = np.result_type(*(p._data.dtype for p in parts)) if dtype is None else np.dtype(dtype)
-    values = cat([to(p, kind) for p in parts])
-    picked = on(pick_at, values, (places.data.astype(np.int64) - 1,))
-    return by_rows(picked, Pattern(indices, places.shape, False), _format(format))
-
-
-@mirrors("sparse.eye_array", derivative="a constant")
-def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, format: Any = None) -> SparseArray:
-    """The matrix with ones on diagonal `k`.
-
-    >>> from pullback.scipy.sparse import eye_array
-    >>> (2 * eye_array(2)).toarray()
-    tensor([[2., 0.],
-            [0., 2.]], dtype=pullback.float64)
-    """
-    found = sparse("eye_array", scipy.sparse.eye_array(m, n, k=k, dtype=dtype))
-    return SparseArray(found.data, found.pattern, _format(format))
-
-
-def _format(format: Any) -> str:
-    if format is None:
-        return "csr"
-    if format not in _LAYOUTS:
-        raise ValueError(errors.message("format", expected="'csr', 'csc' or 'coo'", found=repr(format)))
-    return str(format)
-
-
 __all__ = [
     "SparseArray",
     "by_rows",
-    "coo_array",
-    "csc_array",
-    "csr_array",
-    "diags_array",
-    "eye_array",
     "full",
     "product",
     "sampled",

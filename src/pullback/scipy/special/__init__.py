@@ -1,6 +1,6 @@
 """scipy.special with derivatives: ``from pullback.scipy import special``.
 
-The ufuncs that have a rule for Tensors are SciPy's own, and take arrays and lists as constants. Beyond
+The ufuncs that have a rule for Tensors are SciPy's own. Beyond
 ``scipy.special.X(t)`` the incomplete gamma and beta functions, the distribution functions made of them, Student's and
 zeta have derivatives by all their parameters here. What is no ufunc is a composition.
 

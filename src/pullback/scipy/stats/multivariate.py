@@ -24,6 +24,7 @@ from ...table.operands import plain, somewhere
 from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import as_tensor
 from ..mirror import mirrors
+from ..plain_calls import methods_on_arrays
 from ..special.composites import seen
 from ..special.large_parameters import finite, gamma_entropy, log_rising
 from .continuous import DISTRIBUTIONS
@@ -164,6 +165,7 @@ class _Elliptical(Multivariate):
         return centre, _matrix(matrix, dim), dim
 
 
+@methods_on_arrays
 class MultivariateNormal(_Elliptical):
     """The multivariate normal distribution, differentiable in x, mean and cov.
 
@@ -232,6 +234,7 @@ def _singular(gap: Any, matrix: Any) -> Any:
     return replaced(outside, found, -np.inf)
 
 
+@methods_on_arrays
 class MultivariateT(_Elliptical):
     """The multivariate t distribution, differentiable in x, loc, shape and df."""
 
@@ -280,6 +283,7 @@ class MultivariateT(_Elliptical):
         return _squeezed(centre + z @ np.swapaxes(np.linalg.cholesky(matrix), -1, -2))
 
 
+@methods_on_arrays
 class Dirichlet(Multivariate):
     """The Dirichlet distribution, differentiable in x and alpha; the components of x are along its first axis."""
 
@@ -390,6 +394,7 @@ def _outer_diagonal(matrix: Any) -> Any:
     return np.outer(d, d)
 
 
+@methods_on_arrays
 class Wishart(_OfMatrices):
     """The distribution of Wishart, differentiable in x, df and scale; several matrices x are along the last axis."""
 
@@ -431,6 +436,7 @@ class Wishart(_OfMatrices):
         return _squeezed(root @ np.swapaxes(root, -1, -2))
 
 
+@methods_on_arrays
 class InverseWishart(_OfMatrices):
     """The inverse of a matrix with the distribution of Wishart, differentiable in x, df and scale."""
 
@@ -474,6 +480,7 @@ class InverseWishart(_OfMatrices):
         return _squeezed(root @ np.swapaxes(root, -1, -2))
 
 
+@methods_on_arrays
 class Multinomial(Multivariate):
     """The multinomial distribution, differentiable in p; x and n are whole numbers.
 
@@ -543,6 +550,7 @@ class Multinomial(Multivariate):
         return as_tensor(self._scipy.rvs(real(n).numpy().astype(int), real(p).numpy(), size, random_state))
 
 
+@methods_on_arrays
 class MatrixNormal(Multivariate):
     """The matrix normal distribution, differentiable in X, mean, rowcov and colcov."""
 

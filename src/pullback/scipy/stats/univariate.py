@@ -24,6 +24,7 @@ from ...ops.make.conversion import to
 from ...table.operands import plain, somewhere
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import as_tensor, elementwise
+from ..plain_calls import methods_on_arrays
 from ..special.composites import seen
 
 Formula = Callable[..., Any]
@@ -319,6 +320,7 @@ class Frozen:
         return self.dist.rvs(*self.args, **self.kwds, size=size, random_state=random_state)
 
 
+@methods_on_arrays
 class Continuous(Univariate):
     """A continuous distribution of one variable."""
 
@@ -504,6 +506,7 @@ def _stats(dist: Any, args: Sequence[Any], kwds: dict[str, Any]) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
+@methods_on_arrays
 class Discrete(Univariate):
     """A distribution of whole numbers. In the point and in the location the functions are steps, of derivative 0."""
 

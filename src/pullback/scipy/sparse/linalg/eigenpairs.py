@@ -28,7 +28,8 @@ from ...array_nodes import Array, array_of, tensor_of
 from ...mirror import mirrors
 from ...solutions import LinearEquation, alike
 from ...user_functions import plain_setting
-from ..sparse_arrays import SparseArray, by_rows, eye_array, product, sampled, sparse
+from ..constructors import eye_array
+from ..sparse_arrays import SparseArray, by_rows, product, sampled, sparse
 from .direct import Factors
 from .linear_operator import LinearOperator, setting
 
@@ -61,7 +62,7 @@ class Problem:
         """The values of the bordered matrix."""
         m = ms[0] if ms else np.ones_like(np.real(mv))
         values = cat(alike(a, -w * m, -mv, np.conj(mv)))
-        return by_rows(values, self._places, "csr").data
+        return by_rows(values, self._places, "csr").values
 
     def solved(self, equation: LinearEquation, values: Tensor, right: Tensor) -> Tensor:
         """The solution of the bordered system; RuntimeError where the eigenvalue is repeated."""
@@ -258,9 +259,10 @@ def _pairs(
         return w[order], v[:, order]
 
     if settings.get("mode") == "buckling" and settings["sigma"] is not None:
-        return _buckling(name, a, eye_array(a.shape[0], dtype=a.data._data.dtype) if m is None else m, settings)
+        one = sparse(name, eye_array(a.shape[0], dtype=a.values._data.dtype))
+        return _buckling(name, a, one if m is None else m, settings)
     problem = Problem(name, a.pattern, None if m is None else m.pattern, hermitian, find)
-    found: tuple[Tensor, Tensor] = Pairs.apply(problem, a.data, *([] if m is None else [m.data]))
+    found: tuple[Tensor, Tensor] = Pairs.apply(problem, a.values, *([] if m is None else [m.values]))
     return found
 
 
@@ -275,7 +277,7 @@ def _buckling(name: str, a: SparseArray, m: SparseArray, settings: dict[str, Any
         order = np.argsort(w)
         return 1 / w[order], v[:, order]
 
-    inverse, v = Pairs.apply(Problem(name, m.pattern, a.pattern, True, find), m.data, a.data)
+    inverse, v = Pairs.apply(Problem(name, m.pattern, a.pattern, True, find), m.values, a.values)
     return 1 / inverse, v
 
 
@@ -346,9 +348,10 @@ def eigs(
 ) -> Any:
     """k eigenvalues and right eigenvectors ``(w, v)`` of a square matrix; complex. As `eigsh` otherwise.
 
+    >>> import pullback
     >>> from pullback.scipy.sparse import diags_array
     >>> from pullback.scipy.sparse.linalg import eigs
-    >>> eigs(diags_array([1.0, 2.0, 5.0, 3.0]), k=1)[0].real.float()
+    >>> eigs(diags_array(pullback.tensor([1.0, 2.0, 5.0, 3.0])), k=1)[0].real.round(decimals=4)
     tensor([5.])
     """
     known = {"k": k, "sigma": sigma, "which": which, "v0": v0, "ncv": ncv, "maxiter": maxiter, "tol": tol}
@@ -381,9 +384,10 @@ def svds(
 
     Its arguments are SciPy's. Without `rng` and `v0` the start vector is the same each time.
 
+    >>> import pullback
     >>> from pullback.scipy.sparse import diags_array
     >>> from pullback.scipy.sparse.linalg import svds
-    >>> svds(diags_array([1.0, 2.0, 5.0, 3.0]), k=1, return_singular_vectors=False).float()
+    >>> svds(diags_array(pullback.tensor([1.0, 2.0, 5.0, 3.0])), k=1, return_singular_vectors=False)
     tensor([5.])
     """
     a = _matrix("svds", A)
@@ -400,8 +404,8 @@ def svds(
 
     indices = a.pattern.indices + np.array([[0], [rows]])
     both = Pattern(np.concatenate([indices, indices[::-1]], axis=1), (rows + columns,) * 2, False)
-    jordan = by_rows(cat([a.data, np.conj(a.data)]), both, "csr")  # the first half of its values is that of A
-    s, z = Pairs.apply(Problem("svds", jordan.pattern, None, True, find), jordan.data)
+    jordan = by_rows(cat([a.values, np.conj(a.values)]), both, "csr")  # the first half of its values is that of A
+    s, z = Pairs.apply(Problem("svds", jordan.pattern, None, True, find), jordan.values)
     if return_singular_vectors is False:
         return s
     z = z * float(np.sqrt(2))

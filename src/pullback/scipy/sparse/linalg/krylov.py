@@ -169,8 +169,9 @@ def bicgstab(
 ) -> tuple[Tensor, int]:
     """The solution of ``A x = b`` by stabilised biconjugate gradients: ``(x, info)``. Arguments as for `cg`.
 
+    >>> import pullback
     >>> from pullback.scipy.sparse.linalg import bicgstab
-    >>> bicgstab([[2.0, 1.0], [0.0, 4.0]], [3.0, 4.0], rtol=1e-10)
+    >>> bicgstab(pullback.tensor([[2.0, 1.0], [0.0, 4.0]]), [3.0, 4.0], rtol=1e-10)
     (tensor([1., 1.], dtype=pullback.float64), 0)
     """
     return _iterated("bicgstab", A, b, x0, M, callback, on_failure, progress, rtol=rtol, atol=atol, maxiter=maxiter)
@@ -196,8 +197,9 @@ def gmres(
 
     callback_type: as SciPy's; "x" calls `callback` with a Tensor, the others with a norm.
 
+    >>> import pullback
     >>> from pullback.scipy.sparse.linalg import gmres
-    >>> x, info = gmres([[2.0, 1.0], [0.0, 4.0]], [3.0, 4.0], rtol=1e-10)
+    >>> x, info = gmres(pullback.tensor([[2.0, 1.0], [0.0, 4.0]]), [3.0, 4.0], rtol=1e-10)
     >>> [round(v, 6) for v in x.tolist()], info
     ([1.0, 1.0], 0)
     """

@@ -128,7 +128,8 @@ def cdist(XA: Any, XB: Any, metric: Any = "euclidean", *, out: Any = None, **kwa
 def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) -> Any:
     """The distances of all pairs of the points X (n, d), as a vector of n (n - 1) / 2 entries.
 
-    >>> pdist([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
+    >>> import pullback
+    >>> pdist(pullback.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
     tensor([5.0000, 1.0000, 4.2426], dtype=pullback.float64)
     """
     _no_out("pdist", out)
@@ -147,10 +148,11 @@ def pdist(X: Any, metric: Any = "euclidean", *, out: Any = None, **kwargs: Any) 
 def squareform(X: Any, force: str = "no", checks: bool = True) -> Any:
     """A condensed vector as a square matrix, or the upper part of a square matrix as a vector.
 
-    >>> squareform([1.0, 2.0, 3.0])
+    >>> import pullback
+    >>> squareform(pullback.tensor([1.0, 2.0, 3.0]))
     tensor([[0., 1., 2.],
             [1., 0., 3.],
-            [2., 3., 0.]], dtype=pullback.float64)
+            [2., 3., 0.]])
     """
     x = floating(X)
     made = plain_distance.squareform(bare(x), force, checks)

@@ -162,7 +162,8 @@ cosine = _of_weights(
 def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
     """One minus the correlation of two vectors.
 
-    >>> correlation([1.0, 0.0, 0.0], [0.0, 1.0, 0.0])
+    >>> import pullback
+    >>> correlation(pullback.tensor([1.0, 0.0, 0.0]), [0.0, 1.0, 0.0])
     tensor(1.5000, dtype=pullback.float64)
     """
     u, v, w = _pair("correlation", u, v, w)
@@ -173,7 +174,8 @@ def correlation(u: Any, v: Any, w: Any = None, centered: bool = True) -> Any:
 def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
     """The distance ``sum(w |u - v|^p)^(1 / p)``, differentiable in p as well.
 
-    >>> minkowski([1.0, 0.0], [0.0, 1.0], 1)
+    >>> import pullback
+    >>> minkowski(pullback.tensor([1.0, 0.0]), [0.0, 1.0], 1)
     tensor(2., dtype=pullback.float64)
     """
     u, v, w = (None if x is None else floating(x) for x in (u, v, w))
@@ -186,7 +188,8 @@ def minkowski(u: Any, v: Any, p: Any = 2, w: Any = None) -> Any:
 def seuclidean(u: Any, v: Any, V: Any) -> Any:
     """The Euclidean distance after a division of each coordinate by the root of its variance.
 
-    >>> seuclidean([1.0, 0.0], [0.0, 0.0], [0.25, 1.0])
+    >>> import pullback
+    >>> seuclidean(pullback.tensor([1.0, 0.0]), [0.0, 0.0], [0.25, 1.0])
     tensor(2., dtype=pullback.float64)
     """
     u, v, V = _pair("seuclidean", u, v, V)
@@ -197,7 +200,8 @@ def seuclidean(u: Any, v: Any, V: Any) -> Any:
 def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
     """The distance ``sqrt((u - v) VI (u - v))``.
 
-    >>> mahalanobis([1.0, 0.0], [0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]])
+    >>> import pullback
+    >>> mahalanobis(pullback.tensor([1.0, 0.0]), [0.0, 0.0], [[4.0, 0.0], [0.0, 1.0]])
     tensor(2., dtype=pullback.float64)
     """
     u, v, inverse = _pair("mahalanobis", u, v, VI)
@@ -212,7 +216,8 @@ def mahalanobis(u: Any, v: Any, VI: Any) -> Any:
 def jensenshannon(p: Any, q: Any, base: Any = None, *, axis: int = 0, keepdims: bool = False) -> Any:
     """The root of the Jensen-Shannon divergence of probabilities along an axis.
 
-    >>> jensenshannon([1.0, 0.0], [0.0, 1.0], 2.0)
+    >>> import pullback
+    >>> jensenshannon(pullback.tensor([1.0, 0.0]), [0.0, 1.0], 2.0)
     tensor(1., dtype=pullback.float64)
     """
     (base,) = plain_setting("spatial.distance.jensenshannon", base=base)
