@@ -19,9 +19,9 @@ from .errors import WarnAlways, callers_level, tell
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
-    "begin with numpy.zeros_like(t, shape=...) of a Tensor t, such as a parameter, which keeps the gradients of what "
-    "is written to it; make an array a that is not 0 a Tensor, a + numpy.zeros_like(t, shape=a.shape); or join the "
-    "parts with numpy.stack([a, b])"
+    "begin with numpy.zeros_like(t, float, shape=...) of a Tensor t, such as a parameter, which keeps the gradients of "
+    "what is written to it; make an array a that is not 0 a Tensor, a + numpy.zeros_like(t, float, shape=a.shape); or "
+    "join the parts with numpy.stack([a, b])"
 )
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.block(rows) for lists of lists of numbers, "
@@ -39,8 +39,8 @@ _OF_NUMPY = {
     "diag": "write numpy.diag(numpy.stack([a, b])) for numpy.diag([a, b])",
     "full": "write t * numpy.ones(n) for numpy.full(n, t)",
     "fill_diagonal": (
-        "write a + numpy.diag(t) where the diagonal of a is 0; or begin with numpy.zeros_like(t, shape=...) of a "
-        "Tensor t, and write a[numpy.diag_indices(n)] = t"
+        "write a + numpy.diag(t) where the diagonal of a is 0; or begin with numpy.zeros_like(t, float, shape=...) of "
+        "a Tensor t, and write a[numpy.diag_indices(n)] = t"
     ),
     "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
 }
@@ -92,6 +92,16 @@ def keeping_gradient(number: bool = False) -> str:
 CHOSEN = "choose before and after it: t = numpy.where(m, t, 1.0), then numpy.where(m, numpy.{}(t), other)"
 
 
+def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:
+    """The error of a conversion to a number inside of a transform, where the derivative would be wrong in silence."""
+    return RuntimeError(
+        f"Can't turn a {found} into {kind}: its {lost} would be lost.\n"
+        "  What to do: compute with functions of pullback or NumPy instead of math's; join numbers with "
+        "pullback.stack() instead of writing them into an array, or begin that with numpy.zeros_like(t, float, "
+        "shape=...) of a Tensor t; for the value alone, use tensor.item()."
+    )
+
+
 def of_written(chosen: str) -> str:
     """What to write where NumPy would write a Tensor into an array. chosen: the function that is given ``where=``."""
     if chosen:
@@ -100,8 +110,8 @@ def of_written(chosen: str) -> str:
         return f"leave out= out, write a = a + t for a += t, and for a[i] += t {WRITTEN}"
     return (
         "write a = a + t for a += t. For a[i] += t make the array a Tensor before: a = a + numpy.zeros_like(t, "
-        "shape=a.shape) of a Tensor t, such as a parameter; or begin with numpy.zeros_like(t, shape=...) instead of "
-        "numpy.zeros(...)"
+        "float, shape=a.shape) of a Tensor t, such as a parameter; or begin with numpy.zeros_like(t, float, shape=...) "
+        "instead of numpy.zeros(...)"
     )
 
 

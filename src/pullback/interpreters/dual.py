@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..autograd.saved import changed, watch
+from ..kept_gradients import cannot_convert
 from ..table.calls import as_view, shares
 from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats, writable
@@ -22,7 +23,7 @@ from ..tensor.memory import LevelPayload, check_fit, innermost, same_memory
 from ..tensor.modes import INFERENCES, thread, within
 from ..tensor.nested import any_instance
 from ..tensor.overrides import ACTIVE
-from ..tensor.tensor import PLAIN, Lifted, Tensor, cannot_convert, is_tracked, wrap
+from ..tensor.tensor import PLAIN, Lifted, Tensor, is_tracked, wrap
 from ..tensor.views import Lost, unmark
 from .batch_rules import by
 from .dual_rules import (

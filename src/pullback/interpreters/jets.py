@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..kept_gradients import cannot_convert
 from ..table.levels import inner, mapped
 from ..table.op import needs
 from ..table.writing import Through, way_to
 from ..tensor.memory import Keepers, LevelPayload
 from ..tensor.modes import thread, within
-from ..tensor.tensor import Tensor, cannot_convert, is_tracked, wrap
+from ..tensor.tensor import Tensor, is_tracked, wrap
 from .batched import Vmap
 from .dual import Forward, views_of
 from .dual_rules import acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed

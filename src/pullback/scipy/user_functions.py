@@ -128,7 +128,9 @@ def asked(fun: Callable[..., Any], *args: Any) -> Any:
     except ValueError as error:
         cause = error.__cause__
         if isinstance(cause, RuntimeError) and str(error).startswith("setting an array element"):
-            raise cause from None  # NumPy's words for a number that a Tensor refuses to be
+            raise cause.with_traceback(
+                error.__traceback__
+            ) from None  # NumPy's words for a number that a Tensor refuses to be
         raise
     finally:
         modes.solved = before
@@ -160,34 +162,47 @@ class Captured(NamedTuple):
     tensor: Tensor
 
 
-def captured(where: str, call: Callable[..., Any], *args: Any, fun: Any = None) -> tuple[Tensor, ...]:
+def captured(
+    where: str, call: Callable[..., Any], *args: Any, fun: Any = None, by_all: bool = False
+) -> tuple[Tensor, ...]:
     """The tensors besides its arguments that the result of ``call(*args)`` depends on and that are differentiated.
 
     args: values at which it may be called; they are detached. fun: the person's function, if `call` is made of it.
     A node takes these tensors as further inputs, and calls the function while they are `substituted` by what it got
-    for them. RuntimeError for a tensor whose place is not visible.
+    for them. by_all: the result is differentiated by all arguments; otherwise by those that require grad. RuntimeError
+    for a tensor whose place is not visible, and where a number is taken from one of these.
     """
     fun = call if fun is None else fun
     if not thread.modes.grad_enabled and not thread.modes.levels:
         return ()
-    given = [example(a) for a in args]
+    wanted = [isinstance(a, Tensor) and a.requires_grad for a in args]
     found: dict[int, Captured] = {}
     while True:
+        each = by_all and (any(wanted) or bool(found))
+        given = [_differentiated(a) if each or w else example(a) for a, w in zip(args, wanted, strict=True)]
         tensors = tuple([c.tensor for c in found.values()])
         values = [example(as_tensor(t)) for t in tensors]
         with enable_grad(), _numbers_refused(), substituted(tensors, values):
             start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
             out = value_of(fun, where, asked(call, *given))
         new = [c for c in _visible(fun) if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
-        if out.requires_grad:
-            new += _tracked(where, fun, _beginnings(edge_of(out), start))
+        begin = _beginnings(edge_of(out), start) if out.requires_grad else []
+        own = {id(t.grad_fn) for t in given if isinstance(t, Tensor) and t.grad_fn is not None}
+        begin = [edge for edge in begin if id(edge[0]) not in own]
+        new += _tracked(where, fun, begin)
         more = {id(c.tensor): c for c in new if id(c.tensor) not in found}
         if not more:
             break
         found |= more
-    if out.requires_grad or isinstance(out, Lifted):
+    if begin or isinstance(out, Lifted):
         raise _not_visible(where, fun, "a tensor that is differentiated")
     return tensors
+
+
+def _differentiated(value: Any) -> Any:
+    """An `example` by which the result is differentiated."""
+    t = example(value)
+    return t.requires_grad_() * 1 if isinstance(t, Tensor) and t._data.dtype.kind in "fc" else t
 
 
 @contextmanager
@@ -294,11 +309,13 @@ class Given:
         """The Tensors in ``args=``, and those that the functions read."""
         return [*self.theta, *map(as_tensor, self.reads)]
 
-    def find_reads(self, where: str, call: Callable[..., Any], *head: Any, fun: Any = None) -> None:
+    def find_reads(
+        self, where: str, call: Callable[..., Any], *head: Any, fun: Any = None, by_all: bool = False
+    ) -> None:
         """Add the tensors that ``call(*head, *theta)`` reads; see `captured`."""
         before, self.reads = self.reads, ()
         self.note(where, *(fun if isinstance(fun, tuple) else (call if fun is None else fun,)))
-        found = captured(where, call, *head, *self.theta, fun=fun)
+        found = captured(where, call, *head, *self.theta, fun=fun, by_all=by_all)
         self.reads = tuple({id(t): t for t in (*before, *found)}.values())
 
     def refuse_numbers(self, call: Callable[..., Any], *head: Any) -> None:

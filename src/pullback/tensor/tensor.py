@@ -421,7 +421,7 @@ class Tensor(Methods):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self._requires_grad and thread.modes.grad_enabled:
             if thread.modes.written is not None:
-                raise cannot_convert("a NumPy array", _INSIDE, "gradient")
+                raise kept_gradients.cannot_convert("a NumPy array", _inside(), "gradient")
             raise RuntimeError(
                 "Can't turn a Tensor that requires grad into a NumPy array: its gradient would be lost.\n"
                 f"{kept_gradients.keeping_gradient()}"
@@ -431,7 +431,7 @@ class Tensor(Methods):
     def _number(self, kind: str) -> Any:
         if self._requires_grad and thread.modes.grad_enabled:
             if thread.modes.written is not None:
-                raise cannot_convert(f"a Python {kind}", _INSIDE, "gradient")
+                raise kept_gradients.cannot_convert(f"a Python {kind}", _inside(), "gradient")
             kept_gradients.warn_of_number()
         if self._data.size != 1:
             raise ValueError(
@@ -525,16 +525,9 @@ class Tensor(Methods):
         return without_rule(Tensor, func, args, kwargs) if rule is None else by_rule(func, rule, args, kwargs)
 
 
-def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:
-    """The error of a conversion to a number inside of a transform, where the derivative would be wrong in silence."""
-    return RuntimeError(
-        f"Can't turn a {found} into {kind}: its {lost} would be lost.\n"
-        "  What to do: compute with functions of pullback or NumPy instead of math's, and join numbers with "
-        "pullback.stack() instead of writing them into an array; for the value alone, use tensor.item()."
-    )
-
-
-_INSIDE = "Tensor that requires grad, inside of a transform,"
+def _inside() -> str:
+    where = "in a function that a solver differentiates" if thread.modes.solved else "inside of a transform"
+    return f"Tensor that requires grad, {where},"
 
 
 def _is_recorded(value: Any) -> bool:

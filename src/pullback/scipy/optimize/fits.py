@@ -268,7 +268,7 @@ def curve_fit(
         return program.completed(np.array(popt), parameters), found
 
     runs = Runs(program.given, where, "raise", run)
-    z, _ = solved(program, runs, program.equation(runs))
+    z, _ = solved(program, runs, program.equation(runs), told=False)
     popt = z[: program.shape[0]]
     pcov = _covariance(program, popt, absolute_sigma)
     return (popt, pcov, *more) if full_output else (popt, pcov)

@@ -43,7 +43,7 @@ class Problem:
         start = untracked(floating(x0))
         self.shape = (start.numel(),) if flat else tuple(start.shape)
         self.start = reshape(start, (-1,))
-        self.given.find_reads(where, self, self.start, fun=source or fun)
+        self.given.find_reads(where, self, self.start, fun=source or fun, by_all=True)
         self.given.note(where, fun)
 
     @property
@@ -157,14 +157,17 @@ def reason(result: Any) -> str:
     return str(result.get("message", result.get("flag", ""))).strip()
 
 
-def solved(problem: Problem, runs: Runs, equation: Implicit | None = None) -> tuple[Tensor, float]:
+def solved(
+    problem: Problem, runs: Runs, equation: Implicit | None = None, *, told: bool = True
+) -> tuple[Tensor, float]:
     """The unknowns as a node, with one axis; and how far the solver's tolerance limits their gradient.
 
-    equation: that they solve, if it is not the problem's own.
+    equation: that they solve, if it is not the problem's own. told: whether the result says how far; otherwise it is
+    NaN, for it costs a Jacobian.
     """
     equation = equation or Implicit(problem.where, problem.residual, runs, problem.pattern)
     x = Solution.apply(equation, *problem.inputs)
-    limited = x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
+    limited = told and x.requires_grad and not any(isinstance(v, Lifted) for v in (x, *problem.inputs))
     return x, gradient_error(equation, x, problem.inputs) if limited else float("nan")
 
 

@@ -45,9 +45,9 @@ class ScalarProblem(Problem):
         return reshape(jacfwd(lambda y: self.slope(y, *parameters))(x), (1,))
 
 
-def _found(problem: ScalarProblem, on_failure: str, run: Callable[..., Any]) -> tuple[Runs, Tensor, float]:
+def _found(problem: ScalarProblem, on_failure: str, run: Callable[..., Any], told: bool) -> tuple[Runs, Tensor, float]:
     runs = Runs(problem.given, problem.where, on_failure, run)
-    x, error = solved(problem, runs, Implicit(problem.where, problem.residual, runs))
+    x, error = solved(problem, runs, Implicit(problem.where, problem.residual, runs), told=told)
     return runs, reshape(x, ()), error
 
 
@@ -107,7 +107,7 @@ def root_scalar(
         found = scipy.optimize.root_scalar(first, (), method, bracket, **given, x0=x0, x1=x1, **settings)
         return np.array([found.root]), found
 
-    runs, x, error = _found(problem, on_failure, run)
+    runs, x, error = _found(problem, on_failure, run, True)
     return outcome(runs, error, root=x)
 
 
@@ -146,7 +146,7 @@ def _bracketing(name: str, summary: str) -> Callable[..., Any]:
             x, found = solver(values, a, b, (), xtol, rtol, maxiter, True, disp)
             return np.array([x]), found
 
-        runs, x, error = _found(problem, "raise", run)
+        runs, x, error = _found(problem, "raise", run, full_output)
         return (x, outcome(runs, error, root=x)) if full_output else x
 
     method.__name__ = method.__qualname__ = name
@@ -213,5 +213,5 @@ def newton(
         x, found = scipy.optimize.newton(values, start, slopes[0], (), tol, maxiter, slopes[1], x1, rtol, True, disp)
         return np.array([x]), found
 
-    runs, x, error = _found(problem, "raise", run)
+    runs, x, error = _found(problem, "raise", run, full_output)
     return (x, outcome(runs, error, root=x)) if full_output else x

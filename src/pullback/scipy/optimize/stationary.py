@@ -106,7 +106,9 @@ class Program(Problem):
         super().__init__(where, fun, x0, every, flat=True, source=source)
         self.is_program = False  # whether the function and its gradient run as a program in this solution
         if self.rows:
-            self.given.find_reads(where, self._everything, self.start, fun=(source or fun, *[r.fun for r in rows]))
+            self.given.find_reads(
+                where, self._everything, self.start, fun=(source or fun, *[r.fun for r in rows]), by_all=True
+            )
 
     def called(self, fun: Any, x: Tensor, *parameters: Any) -> Any:
         """What a function of the unknowns and ``args=`` returns."""

@@ -250,7 +250,7 @@ def newton_krylov(
                 return error.args[0], result_of(success=False, message=f"the residual is {left:.3g} (NoConvergence)")
         return x, result_of(success=True)
 
-    x, _ = solved(problem, Runs(problem.given, where, on_failure, run))
+    x, _ = solved(problem, Runs(problem.given, where, on_failure, run), told=False)
     return reshape(x, problem.shape)
 
 
@@ -292,7 +292,7 @@ def fsolve(
         more[:] = rest
         return x, result_of(success=rest[1] == 1, message=rest[2])
 
-    x, _ = solved(problem, Runs(problem.given, where, "raise", run))
+    x, _ = solved(problem, Runs(problem.given, where, "raise", run), told=False)
     return (x, *more) if full_output else x
 
 
@@ -343,5 +343,5 @@ def fixed_point(
         return x - problem.residual(x, start, *parameters)
 
     runs = Runs(problem.given, where, on_failure, run)
-    x, _ = solved(problem, runs, Implicit(where, residual, runs, problem.pattern))
+    x, _ = solved(problem, runs, Implicit(where, residual, runs, problem.pattern), told=False)
     return reshape(x, problem.shape)
