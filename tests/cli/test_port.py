@@ -171,7 +171,11 @@ SAID = [
     ("vectorize", "return np.vectorize(abs)(x)", "pullback.vmap(abs)"),
     ("entries", "import scipy.sparse as sp\nA = sp.lil_matrix((4, 4))\nA[0, 1] = x[0]", "csr_array((np.stack(values)"),
     ("unknown", "from scipy.sparse import kron\nreturn kron(x, x)", "Kron.apply(...) of a pullback.autograd.Function"),
-    ("refused", "import scipy.signal as si\nreturn si.find_peaks(x + 1)", "si.find_peaks((x + 1).detach().numpy())"),
+    (
+        "refused",
+        "import scipy.signal as si\nreturn si.find_peaks(x + 1)",
+        "si.find_peaks(pullback.as_tensor(x + 1).detach().numpy())",
+    ),
     ("math", "from math import sin\nreturn sin(x[0])", "np.sin(x[0])"),
 ]  # fmt: skip
 
@@ -187,7 +191,7 @@ def test_each_kind_is_among_these() -> None:
 
 def test_the_lines_of_the_writes_are_named_where_the_array_is_made() -> None:
     (first,) = found("a = np.zeros(3)\na[0] = 1.0\na[1] = x[0]\nfor k in range(2):\n    a[k] += x[k]")
-    assert (first.line, first.write) == (4, "np.zeros_like(t, shape=3)")
+    assert (first.line, first.write) == (4, "np.zeros_like(t, float, shape=3)")
     assert "written to in lines 6, 8" in first.why
 
 
@@ -205,7 +209,7 @@ def test_an_attribute_is_followed_through_its_class() -> None:
             self.marks[i] = 1
     """
     (only,) = findings(textwrap.dedent(source))
-    assert (only.line, only.write) == (5, "np.zeros_like(t, shape=(n, n))")
+    assert (only.line, only.write) == (5, "np.zeros_like(t, float, shape=(n, n))")
 
 
 def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
@@ -309,8 +313,9 @@ def test_what_does_not_depend_on_parameters_is_not_listed(source: str) -> None:
 
 
 AS_ADVISED = [
-    "    y = np.array([0.0, 0.0])\n    y = y + np.zeros_like(x, shape=np.shape(y))\n    y[1] = x[0]\n    return y\n",
-    "    y = np.array([0.0, 0.0]) + np.zeros_like(x, shape=2)\n    y[1] = x[0]\n    return y\n",
+    "    y = np.array([0.0, 0.0])\n"
+    "    y = y + np.zeros_like(x, float, shape=np.shape(y))\n    y[1] = x[0]\n    return y\n",
+    "    y = np.array([0.0, 0.0]) + np.zeros_like(x, float, shape=2)\n    y[1] = x[0]\n    return y\n",
 ]
 
 
@@ -327,9 +332,9 @@ def test_an_array_of_an_object_is_listed_where_it_is_made() -> None:
         "def f(x):\n    m = M(x)\n    m.step()\n    return np.sum(m.h)\n"
     )
     told = findings(HEAD + source)
-    assert [f.write for f in told] == ["np.zeros_like(t, shape=4)"]
+    assert [f.write for f in told] == ["np.zeros_like(t, float, shape=4)"]
     names: dict[str, Any] = {}
-    exec(HEAD + source.replace("np.zeros(4)", "np.zeros_like(x, shape=4)"), names)
+    exec(HEAD + source.replace("np.zeros(4)", "np.zeros_like(x, float, shape=4)"), names)
     x = pullback.rand(2, dtype=pullback.float64, requires_grad=True)
     assert pullback.autograd.gradcheck(names["f"], x)
 
@@ -342,7 +347,7 @@ def test_a_function_that_writes_for_its_caller_is_not_told_to_write_to_a_copy() 
     exec(HEAD + relax.replace(told[0].written, told[0].write), names)
 
     def f(x: Any) -> Any:
-        m = np.zeros_like(x, shape=(3, 2))
+        m = np.zeros_like(x, float, shape=(3, 2))
         m[..., 1] = x[1]
         for _ in range(3):
             names["relax"](m, x[0])
@@ -355,10 +360,10 @@ def test_a_function_that_writes_for_its_caller_is_not_told_to_write_to_a_copy() 
 
 def test_any_tensor_has_a_name_that_the_program_has_not() -> None:
     told = findings(f"{HEAD}def f(x, t):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
-    assert [f.write for f in told] == ["np.zeros_like(tensor, shape=2)"]
+    assert [f.write for f in told] == ["np.zeros_like(tensor, float, shape=2)"]
     assert "tensor is any Tensor" in told[0].why
     told = findings(f"{HEAD}def f(x, t, tensor, a_tensor):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
-    assert [f.write for f in told] == ["np.zeros_like(any_tensor, shape=2)"]
+    assert [f.write for f in told] == ["np.zeros_like(any_tensor, float, shape=2)"]
 
 
 # -- one source of truth -----------------------------------------------------------------------------------------------

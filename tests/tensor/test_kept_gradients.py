@@ -26,12 +26,14 @@ NUMPY = [
     Case("np.asarray(t)", r"t for numpy.asarray\(t\)", "t"),
     Case("t.numpy()", r"call NumPy's functions on the Tensor itself", "np.sin(t)"),
     Case(
-        "out = np.zeros(3); out[:] = t; out", r"numpy.zeros_like\(t, shape=", "out = np.zeros_like(t); out[:] = t; out"
+        "out = np.zeros(3); out[:] = t; out",
+        r"numpy.zeros_like\(t, float, shape=",
+        "out = np.zeros_like(t); out[:] = t; out",
     ),
     Case(
         "out = np.zeros(3); out[1:] = t[1:] * 2; out",
-        r"numpy.zeros_like\(t, shape=",
-        "out = np.zeros_like(t, shape=3); out[1:] = t[1:] * 2; out",
+        r"numpy.zeros_like\(t, float, shape=",
+        "out = np.zeros_like(t, float, shape=3); out[1:] = t[1:] * 2; out",
     ),
     Case("out = np.zeros(3); out += t; out", r"write a = a \+ t for a \+= t", "out = np.zeros(3); out = out + t; out"),
 ]
@@ -153,7 +155,7 @@ print(seen[0].message)
 
 def test_a_number_that_is_written_into_an_array_is_told() -> None:
     told = subprocess.run([sys.executable, "-c", ELEMENT], capture_output=True, text=True, check=True).stdout
-    assert "begin with numpy.zeros_like(t, shape=...)" in told
+    assert "begin with numpy.zeros_like(t, float, shape=...)" in told
     t = pullback.tensor([1.0, 2.0], requires_grad=True)
     out = np.zeros_like(t)
     out[0] = t[0]

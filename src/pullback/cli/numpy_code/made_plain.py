@@ -124,7 +124,10 @@ class MadePlain(AboutWrites):
                 return
             a = self.text(target)
             self.add(
-                node, "made", f"{a} = {a} + np.zeros_like({self.program.tensor}, shape=np.shape({a})) after it", why=why
+                node,
+                "made",
+                f"{a} = {a} + np.zeros_like({self.program.tensor}, float, shape=np.shape({a})) after it",
+                why=why,
             )
         elif parts:
             for call in makers:
@@ -178,20 +181,23 @@ class MadePlain(AboutWrites):
         named = {k.arg: self.text(k.value) for k in call.keywords}
         np, t = self.text(call.func).rpartition(".")[0] or "np", self.program.tensor
         if name.endswith("_like"):
-            rest = "".join(f", {a}" for a in texts[1:])
-            self.add(call, "made", f"{np}.{name}({t}{rest}, shape=np.shape({texts[0]}))", why=why)
+            value = [texts[1] if len(texts) > 1 else named.get("fill_value", "value")] if name == "full_like" else []
+            kind = (texts[1 + len(value) :] or [named.get("dtype", "float")])[0]
+            given = ", ".join([t, *value, kind])
+            self.add(call, "made", f"{np}.{name}({given}, shape=np.shape({texts[0]}))", why=why)
             return
-        dtype = self._dtype(call, name)
-        dtype = f", dtype={dtype}" if dtype else ""
+        dtype = self._dtype(call, name) or "float"
         shape = texts[0] if texts else named.get("shape", named.get("N", "n"))
         if name in ("eye", "identity"):
             columns = texts[1] if name == "eye" and len(texts) > 1 else named.get("M", shape)
-            self.add(call, "eye", f"{self.text(call)} + {np}.zeros_like({t}, shape=({shape}, {columns}))", why=why)
+            self.add(
+                call, "eye", f"{self.text(call)} + {np}.zeros_like({t}, float, shape=({shape}, {columns}))", why=why
+            )
         elif name == "full":
-            value = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
-            self.add(call, "made", f"{np}.full_like({t}, {value}, shape={shape}{dtype})", why=why)
+            filled = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
+            self.add(call, "made", f"{np}.full_like({t}, {filled}, {dtype}, shape={shape})", why=why)
         else:
-            self.add(call, "made", f"{np}.{name}_like({t}, shape={shape}{dtype})", why=why)
+            self.add(call, "made", f"{np}.{name}_like({t}, {dtype}, shape={shape})", why=why)
 
     def _is_constant_array(self, value: ast.expr) -> bool:
         """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""

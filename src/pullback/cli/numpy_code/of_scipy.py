@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
-from .advice import ENTRIES, Reader, operand
+from .advice import ENTRIES, Reader
 from .dependence import VALUE, Program, Scope, key_of
 
 _OLDER = {"diags": "diags_array", "eye": "eye_array", "identity": "eye_array", "spdiags": "diags_array"}
@@ -148,14 +148,19 @@ class OfSciPy:
         def value(node: ast.expr, call: ast.Call) -> str:
             text = self.reader.text(node)
             is_value = self.program.level(node, scopes[id(call)]) == VALUE
-            return f"{operand(text)}.detach().numpy()" if is_value else text
+            return f"pullback.as_tensor({text}).detach().numpy()" if is_value else text
 
         def write(call: ast.Call) -> str:
             values = [value(a, call) for a in call.args]
             rest = self.reader.arguments(call)[len(call.args) :]
             return f"{self.reader.text(call.func)}({', '.join([*values, *rest])})"
 
-        self._report(places, "refused", write, why=f"of Tensors; {self.names.refused[f'{package}.{name}']}")
+        self._report(
+            places,
+            "refused",
+            write,
+            why=f"of Tensors and arrays; import pullback; {self.names.refused[f'{package}.{name}']}",
+        )
 
     def _imports(self, here: dict[str, str], needed: dict[str, list[tuple[Scope, ast.Call]]]) -> None:
         for node in ast.walk(self.program.tree):

@@ -196,7 +196,7 @@ _INSTEAD: dict[Any, str] = {
 _INTO_ARRAYS: dict[Any, str] = {
     np.copyto: (  # which full_like calls
         "write t * np.ones_like(a) for np.full_like(a, t), and a[...] = t for np.copyto(a, t), where a begins with "
-        "np.zeros_like(t, shape=...)"
+        "np.zeros_like(t, float, shape=...)"
     )
 }
 

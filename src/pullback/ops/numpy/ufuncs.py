@@ -51,7 +51,8 @@ def _at(ufunc: np.ufunc, a: Any, indices: Any, *b: Any) -> None:
         _add_at(ufunc, *given)
         return
     if isinstance(a, Tensor) or any_recorded(given):
-        do = "add to a Tensor, by numpy.add.at(t, index, source), where t begins as numpy.zeros_like(source, shape=...)"
+        begin = "numpy.zeros_like(source, float, shape=...)"
+        do = f"add to a Tensor, by numpy.add.at(t, index, source), where t begins as {begin}"
         if ufunc not in (np.add, np.subtract):
             theirs = f"numpy.{ufunc.__name__}(t[index]{', values' * (ufunc.nin > 1)})"
             do = f"write t[index] = {theirs} with a Tensor t, if no position repeats; only numpy.add.at has a rule"
