@@ -495,9 +495,13 @@ def called(function: F, name: str, *, elementwise: bool = False) -> F:
 
 
 def callers_level() -> int:
-    """The `stacklevel` for a warning of the calling function to point at the code that uses the library."""
+    """The `stacklevel` for a warning of the calling function to point at the code that uses the library.
+
+    NumPy's functions in Python are no code of the user's.
+    """
+    libraries = ("pullback.", "numpy.")
     frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("pullback."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(libraries):
         frame, level = frame.f_back, level + 1
     return level
 
@@ -519,7 +523,7 @@ def tell(text: str, level: int) -> None:
     file, line = first = FIRST.setdefault(text, place)
     if first != place:
         sentence = re.split(r"[.]\s", text, maxsplit=1)[0]
-        text = f"{sentence}: as above, at {file}:{line}."
+        text = f"{sentence}: what to do was said for {file}:{line}."
     warnings.warn(text, stacklevel=level + 1)
 
 

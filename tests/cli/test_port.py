@@ -170,7 +170,8 @@ SAID = [
     ("no rule", "return np.roots(x)", "np.linalg.eigvals of the companion matrix"),
     ("vectorize", "return np.vectorize(abs)(x)", "pullback.vmap(abs)"),
     ("entries", "import scipy.sparse as sp\nA = sp.lil_matrix((4, 4))\nA[0, 1] = x[0]", "csr_array((np.stack(values)"),
-    ("unknown", "from scipy.sparse import kron\nreturn kron(x, x)", "Kron.apply(...) of a pullback.autograd.Function"),
+    ("unknown", "from scipy.sparse import find\nreturn find(x)", "Find.apply(...) of a pullback.autograd.Function"),
+    ("unknown", "from scipy.sparse import kron\nreturn kron(x, x)", "csr_array((numpy.concatenate(values)"),
     (
         "refused",
         "import scipy.signal as si\nreturn si.find_peaks(x + 1)",

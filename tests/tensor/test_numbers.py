@@ -175,7 +175,7 @@ def test_the_lines_after_the_first_of_a_kind_get_one_line() -> None:
     for line, text in zip(lines, told, strict=True):
         if line in first:
             whole = next(other for other in told if other.startswith(f"{first[line]} "))
-            begin = text.removeprefix(f"{line} ").removesuffix(f": as above, at <string>:{first[line]}.\n")
+            begin = text.removeprefix(f"{line} ").removesuffix(f": what to do was said for <string>:{first[line]}.\n")
             assert "\n" not in begin
             assert whole.removeprefix(f"{first[line]} ").startswith(f"{begin}.")
         else:

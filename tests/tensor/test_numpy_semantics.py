@@ -471,6 +471,13 @@ def test_a_pair_that_is_taken_apart_where_an_array_has_values_is_told_of(name: s
     assert {w.filename for w in caught} == {__file__}
 
 
+def test_a_pair_that_numpy_takes_apart_is_told_of_at_the_line_that_calls_numpy() -> None:
+    t = pullback.tensor(POINTS)
+    with pytest.warns(UserWarning, match=r"a pair of values and indices") as caught:
+        np.sort(t.max(axis=0))
+    assert {w.filename for w in caught} == {__file__}
+
+
 def test_a_pair_of_pytorchs_names_is_taken_apart_as_there() -> None:
     t = pullback.tensor(POINTS, requires_grad=True)
     values, indices = t.max(0)  # any warning would be an error

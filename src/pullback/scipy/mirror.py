@@ -33,6 +33,9 @@ MIRRORS: dict[str, Mirror] = {}
 HANDED_ON: dict[str, list[str]] = {}
 """Names that are SciPy's own, by its package."""
 
+INSTEAD: dict[str, str] = {}
+"""What to write for functions that are not here, by their names below ``scipy.``."""
+
 REFUSED: dict[str, str] = {}
 """Why a function of SciPy has no derivative, by its name below ``scipy.``."""
 
@@ -67,6 +70,11 @@ def mirrors(
 def refuse(package: str, reasons: dict[str, str]) -> None:
     """Enter names of a package of SciPy that have no derivative, each with the reason."""
     REFUSED.update({f"{package}.{name}": reason for name, reason in reasons.items()})
+
+
+def instead(package: str, words: dict[str, str]) -> None:
+    """Enter what to write for functions of a package that are not here: by their names, separated by spaces."""
+    INSTEAD.update({f"{package}.{name}": do for names, do in words.items() for name in names.split()})
 
 
 def home(package: str, names: dict[str, Any], same: str = "") -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -105,6 +113,8 @@ def _not_here(package: str, name: str) -> str:
             f"scipy.{full} is not among the functions of pullback.scipy",
             do=f"use pullback.scipy.{newer}, SciPy's newer name",
         )
+    if full in INSTEAD:
+        return errors.message(f"scipy.{full} is not among the functions of pullback.scipy", do=INSTEAD[full])
     cls = "".join(part.capitalize() for part in name.split("_"))
     return (
         f"scipy.{full} is not among the functions of pullback.scipy.\n"

@@ -26,10 +26,11 @@ class Names:
             mirror = importlib.import_module("pullback.scipy.mirror")
             self.packages: dict[str, Any] = mirror.load()
             self.refused: dict[str, str] = mirror.REFUSED
+            self.instead: dict[str, str] = mirror.INSTEAD
             self.direct = self._direct(mirror.MIRRORS)
             self.installed = True
         except ModuleNotFoundError:
-            self.packages, self.refused, self.direct, self.installed = {}, {}, set(), False
+            self.packages, self.refused, self.instead, self.direct, self.installed = {}, {}, {}, set(), False
 
     def _direct(self, mirrors: dict[str, Any]) -> set[str]:
         """The functions of scipy.special that take Tensors as they are."""
@@ -81,6 +82,8 @@ class OfSciPy:
                     self._report(places, "sparse", lambda call, newer=newer: self._renamed(call, newer))
             elif f"{package}.{name}" in self.names.refused:
                 self._refused(places, package, name)
+            elif do := self.names.instead.get(f"{package}.{name}"):
+                self._report(places, "unknown", lambda call, do=do: do.removeprefix("write "))
             elif self.names.installed:
                 cls = "".join(part.capitalize() for part in name.split("_"))
                 self._report(
