@@ -353,6 +353,17 @@ def test_objects_have_what_scipys_have() -> None:
     assert isinstance(Own(X[:4], V)(1.0), pullback.Tensor)
 
 
+def test_what_was_made_of_an_object_stays_as_it_is_when_that_is_changed() -> None:
+    spline, plain = interpolate.CubicSpline(X[:4], V), scipy.interpolate.CubicSpline(X[:4], V)
+    slope, other = spline.derivative(), plain.derivative()
+    for each in (spline, plain):
+        each.extrapolate = False
+    q = np.array([1.0, 9.0])
+    same(slope(q), other(q))
+    np.testing.assert_allclose(slope(pullback.tensor(q)).numpy(), other(q))
+    np.testing.assert_allclose(spline.derivative()(pullback.tensor(q)).numpy(), plain.derivative()(q))
+
+
 def test_an_object_whose_change_has_no_derivative_takes_no_tensor_any_more() -> None:
     c, x = A[:, :3], X[:4]
     poly, plain = interpolate.PPoly(c, x), scipy.interpolate.PPoly(c, x)

@@ -52,7 +52,7 @@ def as_scipys(value: Any) -> Any:
     kind = type(value)
     if kind in _NUMBERS:
         return value
-    if kind is np.ndarray or isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray):
         if value.dtype.kind == "O":  # it may hold Tensors
             raise HoldsTensorsError
         return value
@@ -61,12 +61,8 @@ def as_scipys(value: Any) -> Any:
         given = [as_scipys(leaf) for leaf in flat]
         same = all(a is b for a, b in zip(flat, given, strict=True))
         return value if same else rebuild(value, iter(given))
-    plain = getattr(kind, "scipys_own", None)
-    if plain is not None:
-        found = plain(value)
-        if found is None:
-            raise HoldsTensorsError
-        return found
+    if kind is OfArrays:
+        return value._plain
     if isinstance(value, (type, np.random.Generator, np.random.RandomState)):
         return value
     if scipy.sparse.issparse(value):
@@ -121,7 +117,7 @@ def on_arrays(
         found = scipys(name)(*given[0], **given[1])
         if of_arrays is not None:
             return of_arrays(found)
-        return OfArrays(found, functools.partial(_made, name), given) if _is_object(found) else found
+        return OfArrays(found, _recipe(_made, name, given)) if _is_object(found) else found
 
     return call
 
@@ -151,23 +147,43 @@ def new_of_arrays(name: str, kind: type, args: tuple[Any, ...], kwargs: dict[str
     given = alone(args, kwargs)
     if given is None:
         return None
-    return OfArrays(scipys(name)(*given[0], **given[1]), functools.partial(_instance, kind), given)
+    return OfArrays(scipys(name)(*given[0], **given[1]), _recipe(_instance, kind, given))
 
 
-def _made(name: str, *args: Any, **kwargs: Any) -> Any:
+def _recipe(step: Callable[..., Any], what: Any, given: Any, *before: Callable[[], Any]) -> Callable[[], Any]:
+    """How ours is made, from arguments that stay as they are if the arrays are written to."""
+    flat = [v.copy() if isinstance(v, np.ndarray) or scipy.sparse.issparse(v) else v for v in leaves(given)]
+    return functools.partial(step, *before, what, *rebuild(given, iter(flat)))
+
+
+def _made(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return _MAKERS[name](*args, **kwargs)
 
 
-def _instance(kind: type, *args: Any, **kwargs: Any) -> Any:
+def _instance(kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ours: Any = object.__new__(kind)
     kind.__init__(ours, *args, **kwargs)  # type: ignore[misc]
     return ours
 
 
-def _copied(value: Any) -> Any:
-    """Arguments that stay as they are if the arrays are written to."""
-    flat = [v.copy() if isinstance(v, np.ndarray) or scipy.sparse.issparse(v) else v for v in leaves(value)]
-    return rebuild(value, iter(flat))
+def _part(whole: Callable[[], Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return getattr(whole(), name)(*args, **kwargs)
+
+
+def _changed(whole: Callable[[], Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    ours = whole()
+    change = getattr(ours, name, None)
+    if change is None:
+        what = f"an object of arrays that was changed by {name}() cannot take a Tensor: {name} has no derivative here"
+        raise TypeError(errors.message(what, do="make another object, of what it should hold"))
+    change(*args, **kwargs)
+    return ours
+
+
+def _with_attribute(whole: Callable[[], Any], name: str, value: Any) -> Any:
+    ours = whole()
+    setattr(ours, name, value)
+    return ours
 
 
 def _is_object(found: Any) -> bool:
@@ -190,15 +206,15 @@ class OfArrays:
     (2.25, tensor(2.2500, dtype=pullback.float64))
     """
 
-    def __init__(self, plain: Any, make: Callable[..., Any], given: tuple[tuple[Any, ...], dict[str, Any]]) -> None:
-        """plain: SciPy's object. make: gives ours for the arguments `given`, when it is first needed."""
-        self.__dict__.update(_plain=plain, _make=make, _given=_copied(given))
+    def __init__(self, plain: Any, recipe: Callable[[], Any]) -> None:
+        """plain: SciPy's object. recipe: makes ours, when it is first needed."""
+        self.__dict__.update(_plain=plain, _recipe=recipe)
 
     def _ours(self) -> Any:
         found = _MADE.get(self)
         if found is None:
             with inference_mode(False):  # its tensors serve calls that are recorded, too
-                found = _MADE.setdefault(self, self._make(*self._given[0], **self._given[1]))
+                found = _MADE.setdefault(self, self._recipe())
         return found
 
     def _call(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -206,20 +222,15 @@ class OfArrays:
         if given is None:
             return getattr(self._ours(), name)(*args, **kwargs)
         found = getattr(self._plain, name)(*given[0], **given[1])
-        if found is None:
-            self._change(name, *args, **kwargs)
+        if found is None:  # it changed the object
+            self._follow(_recipe(_changed, name, given, self._recipe))
         if _is_object(found):  # another such object, like the derivative of a spline
-            return OfArrays(found, functools.partial(_part, self, name), given)
+            return OfArrays(found, _recipe(_part, name, given, self._recipe))
         return found
 
-    def _change(self, name: str, *args: Any, **kwargs: Any) -> None:
-        """Have a method that changed SciPy's object change ours. If ours has it not, no Tensor can come any more."""
-        change = getattr(self._ours(), name, None)
-        if change is not None:
-            change(*args, **kwargs)
-        else:
-            self.__dict__["_make"] = functools.partial(_changed_by, name)
-            _MADE.pop(self, None)
+    def _follow(self, recipe: Callable[[], Any]) -> None:
+        self.__dict__["_recipe"] = recipe
+        _MADE.pop(self, None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call("__call__", *args, **kwargs)
@@ -231,24 +242,14 @@ class OfArrays:
         return functools.partial(self._call, name) if callable(found) else to_read(found)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._ours(), name, value)
         setattr(self._plain, name, value)
+        self._follow(functools.partial(_with_attribute, self._recipe, name, value))
 
     def __dir__(self) -> Iterable[str]:
         return dir(self._plain)
 
     def __repr__(self) -> str:
         return repr(self._plain)
-
-    @staticmethod
-    def scipys_own(value: OfArrays) -> Any:
-        """SciPy's object."""
-        return value._plain
-
-
-def _changed_by(name: str, *args: Any, **kwargs: Any) -> Any:
-    what = f"an object of arrays that was changed by {name}() cannot take a Tensor: {name} has no derivative here"
-    raise TypeError(errors.message(what, do="make another object, of what it should hold"))
 
 
 def to_read(found: Any) -> Any:
@@ -259,10 +260,6 @@ def to_read(found: Any) -> Any:
         found = found.view()
         found.flags.writeable = False
     return found
-
-
-def _part(whole: OfArrays, name: str, *args: Any, **kwargs: Any) -> Any:
-    return getattr(whole._ours(), name)(*args, **kwargs)
 
 
 __all__ = ["OfArrays", "alone", "methods_on_arrays", "new_of_arrays", "on_arrays", "takes_functions", "to_read"]
