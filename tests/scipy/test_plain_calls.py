@@ -460,6 +460,22 @@ def test_elements_that_are_set_reach_products_with_tensors() -> None:
     assert plain.shape == (2, 2)
 
 
+def test_other_formats_and_one_axis_are_scipys_and_meet_no_tensor() -> None:
+    a = sparse.eye_array(2, format="lil")
+    a[0, 1] = 3.0
+    np.testing.assert_array_equal(sparse.csr_array(a).toarray(), [[1.0, 3.0], [0.0, 1.0]])
+    with pytest.raises(ValueError, match="expected a matrix, found a sparse array of shape"):
+        sparse.csr_array(V) @ pullback.tensor(V)
+
+
+def test_the_values_of_a_matrix_of_tensors_are_assigned_as_scipys() -> None:
+    a = sparse.csr_array(pullback.tensor(B))
+    t = pullback.tensor(2.0, dtype=pullback.float64, requires_grad=True)
+    a.data = a.data * t
+    (a @ np.ones(3)).sum().backward()
+    assert t.grad.item() == B.sum()
+
+
 def test_it_is_scipys_to_scipys_functions() -> None:
     a, plain = sparse.csc_array(SPARSE), SPARSE
     assert scipy.sparse.issparse(a)

@@ -262,4 +262,4 @@ def to_read(found: Any) -> Any:
     return found
 
 
-__all__ = ["OfArrays", "alone", "methods_on_arrays", "new_of_arrays", "on_arrays", "takes_functions", "to_read"]
+__all__ = ["OfArrays", "methods_on_arrays", "new_of_arrays", "on_arrays", "takes_functions"]

@@ -72,8 +72,9 @@ _KINDS: dict[str, Any] = {"csr": Csr, "csc": Csc, "coo": Coo, "dia": Dia, "bsr":
 
 
 def of_arrays(found: Any) -> Any:
-    """A matrix of SciPy's as one that meets Tensors."""
-    return _KINDS[found.format](found)
+    """A matrix of SciPy's as one that meets Tensors; one whose elements are set one by one stays SciPy's."""
+    kind = _KINDS.get(found.format)
+    return found if kind is None else kind(found)
 
 
 __all__ = ["MeetsTensors", "of_arrays"]

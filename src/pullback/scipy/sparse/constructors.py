@@ -48,10 +48,10 @@ def _made(format: str, arg1: Any, shape: Any, dtype: Any) -> SparseArray:
     if shape is not None and tuple(shape) != found.shape:
         raise ValueError(f"inconsistent shapes: {found.shape} and {tuple(shape)}")
     if not isinstance(arg1, (SparseArray, SparseTensor)) and not scipy.sparse.issparse(arg1):
-        (at,) = np.nonzero(_plain(found.values))
+        (at,) = np.nonzero(_plain(found.data))
         pattern = Pattern(found.pattern.indices[:, at], found.shape, True)
-        found = SparseArray(on(pick_at, found.values, (at,)), pattern, format)
-    return SparseArray(_typed(found.values, dtype), found.pattern, format)
+        found = SparseArray(on(pick_at, found.data, (at,)), pattern, format)
+    return SparseArray(_typed(found.data, dtype), found.pattern, format)
 
 
 def _plain(data: Tensor) -> Array:
@@ -160,7 +160,7 @@ def eye_array(m: int, n: int | None = None, *, k: int = 0, dtype: Any = float, f
            [0., 2.]])
     """
     found = sparse("eye_array", scipy.sparse.eye_array(m, n, k=k, dtype=dtype))
-    return SparseArray(found.values, found.pattern, _format(format))
+    return SparseArray(found.data, found.pattern, _format(format))
 
 
 def _format(format: Any) -> str:

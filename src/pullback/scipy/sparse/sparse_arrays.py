@@ -48,17 +48,12 @@ class SparseArray:
             [3., 4.]]), tensor([0., 3., 4.]), tensor(2.))
     """
 
-    __slots__ = ("format", "pattern", "values")
+    __slots__ = ("data", "format", "pattern")
     __array_ufunc__ = None  # NumPy's operators leave the operation to those below
 
-    def __init__(self, values: Any, pattern: Pattern, format: str = "csr") -> None:
-        self.values: Any = values
+    def __init__(self, data: Any, pattern: Pattern, format: str = "csr") -> None:
+        self.data: Any = data
         self.pattern, self.format = pattern, format
-
-    @property
-    def data(self) -> Any:
-        """The values."""
-        return self.values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -69,7 +64,7 @@ class SparseArray:
     @property
     def dtype(self) -> Any:
         """The dtype of the values."""
-        return self.values.dtype
+        return self.data.dtype
 
     @property
     def nnz(self) -> int:
@@ -83,7 +78,7 @@ class SparseArray:
         """The transpose."""
         turned = Pattern(self.pattern.indices[::-1], self.shape[::-1], False)
         format = {"csr": "csc", "csc": "csr"}.get(self.format, self.format)
-        return by_rows(self.values, turned, format)
+        return by_rows(self.data, turned, format)
 
     def transpose(self) -> SparseArray:
         """The transpose."""
@@ -91,45 +86,45 @@ class SparseArray:
 
     def conj(self) -> SparseArray:
         """The complex conjugate."""
-        return SparseArray(np.conj(self.values), self.pattern, self.format)
+        return SparseArray(np.conj(self.data), self.pattern, self.format)
 
     def diagonal(self) -> Tensor:
         """The elements on the diagonal."""
         rows, columns = self.pattern.indices
         (at,) = np.nonzero(rows == columns)
-        return on(add_up, on(pick_at, self.values, (at,)), (rows[at],), (min(self.shape),))
+        return on(add_up, on(pick_at, self.data, (at,)), (rows[at],), (min(self.shape),))
 
     def toarray(self) -> Tensor:
         """The dense matrix."""
-        return on(add_up, self.values, tuple(self.pattern.indices), self.shape)
+        return on(add_up, self.data, tuple(self.pattern.indices), self.shape)
 
     todense = to_dense = toarray
 
     def tocsr(self, copy: bool = False) -> SparseArray:
         """The same matrix, called one by rows. copy: accepted as SciPy does."""
-        return SparseArray(self.values, self.pattern, "csr")
+        return SparseArray(self.data, self.pattern, "csr")
 
     def tocsc(self, copy: bool = False) -> SparseArray:
         """The same matrix, called one by columns."""
-        return SparseArray(self.values, self.pattern, "csc")
+        return SparseArray(self.data, self.pattern, "csc")
 
     def tocoo(self, copy: bool = False) -> SparseArray:
         """The same matrix, called one in coordinates."""
-        return SparseArray(self.values, self.pattern, "coo")
+        return SparseArray(self.data, self.pattern, "coo")
 
     def __getitem__(self, index: Any) -> Any:
         """What SciPy's index chooses: a sparse matrix where two axes are left, else a dense Tensor."""
         numbers = scipy.sparse.csr_array((np.arange(self.nnz) + 1, tuple(self.pattern.indices)), self.shape)
         found = numbers[index]  # which value is where; 0 where there is none
         places = scipy.sparse.coo_array(found if scipy.sparse.issparse(found) else np.atleast_1d(found))
-        data = on(pick_at, self.values, (places.data - 1,))
+        data = on(pick_at, self.data, (places.data - 1,))
         if places.ndim == 1:
             return reshape(on(add_up, data, tuple(places.coords), places.shape), np.shape(found))
         return by_rows(data, Pattern(np.stack(places.coords).astype(np.int64), places.shape, False), self.format)
 
     def to_tensor(self) -> SparseTensor:
         """A sparse tensor of this library, in the layout of the format."""
-        return in_layout(sparse_at(self.values, self.pattern), LAYOUTS[self.format])
+        return in_layout(sparse_at(self.data, self.pattern), LAYOUTS[self.format])
 
     def _with(self, data: Tensor) -> SparseArray:
         return SparseArray(data, self.pattern, self.format)
@@ -137,12 +132,12 @@ class SparseArray:
     def sum(self, axis: int | None = None) -> Tensor:
         """The sum of all values; of the columns with axis 0, of the rows with axis 1."""
         if axis is None:
-            total: Any = np.sum(self.values)
+            total: Any = np.sum(self.data)
             return total
         if axis not in (0, 1, -1, -2):
             raise ValueError(f"axis {axis} is out of bounds for array of dimension 2")
         matrix = self.T if axis % 2 == 0 else self
-        return matrix @ np.ones(matrix.shape[1], self.values._data.dtype)
+        return matrix @ np.ones(matrix.shape[1], self.data._data.dtype)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or not hasattr(scipy.sparse.coo_array, name):
@@ -180,7 +175,7 @@ class SparseArray:
     def __matmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other) or isinstance(other, (SparseArray, SparseTensor)):
             return multiplied(self, sparse("a product", other))
-        return product(self.pattern, False, as_tensor(other), self.values)
+        return product(self.pattern, False, as_tensor(other), self.data)
 
     def __rmatmul__(self, other: Any) -> Any:
         if scipy.sparse.issparse(other) or isinstance(other, (SparseArray, SparseTensor)):
@@ -191,7 +186,7 @@ class SparseArray:
     def __mul__(self, other: Any) -> SparseArray:
         if np.ndim(other):
             raise TypeError(errors.message("a sparse array times", expected="a number", found=errors.describe(other)))
-        return self._with(self.values * other)
+        return self._with(self.data * other)
 
     __rmul__ = __mul__
 
@@ -199,14 +194,14 @@ class SparseArray:
         return self * (1 / other)
 
     def __neg__(self) -> SparseArray:
-        return self._with(-self.values)
+        return self._with(-self.data)
 
     def __add__(self, other: Any) -> SparseArray:
         other = sparse("a sum", other)
         if other.shape != self.shape:
             raise ValueError(f"inconsistent shapes: {self.shape} and {other.shape}")
         both = np.concatenate([self.pattern.indices, other.pattern.indices], axis=1)
-        return by_rows(np.concatenate([self.values, other.values]), Pattern(both, self.shape, False), self.format)
+        return by_rows(np.concatenate([self.data, other.data]), Pattern(both, self.shape, False), self.format)
 
     __radd__ = __add__
 
@@ -218,14 +213,14 @@ class SparseArray:
 
     def __repr__(self) -> str:
         rows, columns = self.shape
-        return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.values!r}>"
+        return f"<sparse array of {rows} x {columns} in {self.format} format, nnz={self.nnz}: data={self.data!r}>"
 
 
 def multiplied(a: SparseArray, b: SparseArray) -> SparseArray:
     """The sparse product of two sparse matrices."""
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"dimension mismatch: a matrix of {a.shape} times one of {b.shape}")
-    return by_rows(*entries_of_product(a.values, a.pattern, b.values, b.pattern), a.format)
+    return by_rows(*entries_of_product(a.data, a.pattern, b.data, b.pattern), a.format)
 
 
 def by_rows(data: Any, pattern: Pattern, format: str) -> SparseArray:
@@ -266,6 +261,8 @@ def sparse(where: str, A: Any) -> SparseArray:
         values, pattern = coalesced(A)
         return SparseArray(floating(values), pattern, {v: k for k, v in LAYOUTS.items()}[A.layout])
     if scipy.sparse.issparse(A):
+        if A.ndim != 2:
+            raise ValueError(errors.message(where, expected="a matrix", found=f"a sparse array of shape {A.shape}"))
         return _of_scipys(A)
     dense = floating(A)
     if dense.dim() != 2:

@@ -127,7 +127,7 @@ def spsolve(A: Any, b: Any, permc_spec: str | None = None, use_umfpack: bool = T
     right = right_side("spsolve", matrix.shape[0], b)
     if right.dim() == 2 and right.shape[1] == 1:
         right = right[:, 0]
-    return Factors("spsolve", matrix.pattern, permc_spec=permc_spec).equation()(right, matrix.values)
+    return Factors("spsolve", matrix.pattern, permc_spec=permc_spec).equation()(right, matrix.data)
 
 
 @mirrors(
@@ -169,8 +169,8 @@ class SuperLU:
     def __init__(self, matrix: SparseArray, **options: Any) -> None:
         self._matrix = matrix
         self._factors = Factors("splu", matrix.pattern, **options)
-        if type(matrix.values._data) is np.ndarray:
-            self._factors.of(np.array(matrix.values._data))  # SciPy's errors come now
+        if type(matrix.data._data) is np.ndarray:
+            self._factors.of(np.array(matrix.data._data))  # SciPy's errors come now
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -184,24 +184,24 @@ class SuperLU:
         right = right_side("splu", self.shape[0], rhs)
         equation = self._factors.equation()
         if trans == "N":
-            return equation(right, self._matrix.values)
+            return equation(right, self._matrix.data)
         if trans == "H":
-            return equation.turned()(right, self._matrix.values)
-        found: Any = equation.turned()(np.conj(right), self._matrix.values)
+            return equation.turned()(right, self._matrix.data)
+        found: Any = equation.turned()(np.conj(right), self._matrix.data)
         return found.conj()
 
     def __getattr__(self, name: str) -> Any:
         if name in ("nnz", "perm_r", "perm_c"):
-            return getattr(self._factors.of(self._matrix.values._data), name)
+            return getattr(self._factors.of(self._matrix.data._data), name)
         if name in ("L", "U"):
-            if self._matrix.values.requires_grad:
+            if self._matrix.data.requires_grad:
                 raise AttributeError(
                     errors.message(
                         f"splu: {name} of a matrix that requires grad has no derivative",
                         do="factorise the detached matrix, or use pullback.linalg.lu of a dense one",
                     )
                 )
-            return getattr(self._factors.of(self._matrix.values._data), name)
+            return getattr(self._factors.of(self._matrix.data._data), name)
         raise AttributeError(f"'SuperLU' object has no attribute {name!r}")
 
 
@@ -251,7 +251,7 @@ def spsolve_triangular(
         found = product(inside, adjoint, x, values)
         return found + x if unit else found
 
-    return LinearEquation(by, times, columns=True)(right, on(pick_at, matrix.values, (kept,)))
+    return LinearEquation(by, times, columns=True)(right, on(pick_at, matrix.data, (kept,)))
 
 
 __all__ = ["Factors", "SuperLU", "factorized", "right_side", "splu", "spsolve", "spsolve_triangular"]

@@ -62,7 +62,7 @@ class Problem:
         """The values of the bordered matrix."""
         m = ms[0] if ms else np.ones_like(np.real(mv))
         values = cat(alike(a, -w * m, -mv, np.conj(mv)))
-        return by_rows(values, self._places, "csr").values
+        return by_rows(values, self._places, "csr").data
 
     def solved(self, equation: LinearEquation, values: Tensor, right: Tensor) -> Tensor:
         """The solution of the bordered system; RuntimeError where the eigenvalue is repeated."""
@@ -259,10 +259,10 @@ def _pairs(
         return w[order], v[:, order]
 
     if settings.get("mode") == "buckling" and settings["sigma"] is not None:
-        one = sparse(name, eye_array(a.shape[0], dtype=a.values._data.dtype))
+        one = sparse(name, eye_array(a.shape[0], dtype=a.data._data.dtype))
         return _buckling(name, a, one if m is None else m, settings)
     problem = Problem(name, a.pattern, None if m is None else m.pattern, hermitian, find)
-    found: tuple[Tensor, Tensor] = Pairs.apply(problem, a.values, *([] if m is None else [m.values]))
+    found: tuple[Tensor, Tensor] = Pairs.apply(problem, a.data, *([] if m is None else [m.data]))
     return found
 
 
@@ -277,7 +277,7 @@ def _buckling(name: str, a: SparseArray, m: SparseArray, settings: dict[str, Any
         order = np.argsort(w)
         return 1 / w[order], v[:, order]
 
-    inverse, v = Pairs.apply(Problem(name, m.pattern, a.pattern, True, find), m.values, a.values)
+    inverse, v = Pairs.apply(Problem(name, m.pattern, a.pattern, True, find), m.data, a.data)
     return 1 / inverse, v
 
 
@@ -404,8 +404,8 @@ def svds(
 
     indices = a.pattern.indices + np.array([[0], [rows]])
     both = Pattern(np.concatenate([indices, indices[::-1]], axis=1), (rows + columns,) * 2, False)
-    jordan = by_rows(cat([a.values, np.conj(a.values)]), both, "csr")  # the first half of its values is that of A
-    s, z = Pairs.apply(Problem("svds", jordan.pattern, None, True, find), jordan.values)
+    jordan = by_rows(cat([a.data, np.conj(a.data)]), both, "csr")  # the first half of its values is that of A
+    s, z = Pairs.apply(Problem("svds", jordan.pattern, None, True, find), jordan.data)
     if return_singular_vectors is False:
         return s
     z = z * float(np.sqrt(2))

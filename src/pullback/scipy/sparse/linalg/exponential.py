@@ -37,7 +37,7 @@ def _known(t: Tensor) -> Array:
 
 def _shift_and_norm(matrix: SparseArray, trace: Any) -> tuple[Any, float]:
     """The mean of the diagonal, and the 1-norm of the matrix without it; or a bound of that for a batch of values."""
-    values, pattern, n = _known(matrix.values), matrix.pattern, matrix.shape[0]
+    values, pattern, n = _known(matrix.data), matrix.pattern, matrix.shape[0]
     columns = pattern.indices[1]
     if values.shape != (pattern.nnz,):
         widest = np.bincount(columns, minlength=1).max(initial=0)
@@ -60,7 +60,7 @@ def _step(matrix: SparseArray, b: Tensor, t: float, shift: Any, norm: float) -> 
     for _ in range(steps):
         term = total = b
         for j in range(1, degree + 1):
-            term = (product(matrix.pattern, False, term, matrix.values) - shift * term) * (t / (steps * j))
+            term = (product(matrix.pattern, False, term, matrix.data) - shift * term) * (t / (steps * j))
             total = total + term
         b = total * scale
     return b

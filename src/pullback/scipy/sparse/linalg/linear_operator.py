@@ -178,7 +178,7 @@ def operand(where: str, A: Any) -> Operand:
     if isinstance(A, (SparseArray, SparseTensor)) or scipy.sparse.issparse(A):
         matrix = sparse(where, A)
         plain = functools.partial(_plain_sparse, matrix)
-        return Operand(matrix.shape, (matrix.values,), functools.partial(product, matrix.pattern), plain)
+        return Operand(matrix.shape, (matrix.data,), functools.partial(product, matrix.pattern), plain)
     dense = floating(A)
     if dense.dim() != 2:
         raise ValueError(errors.message(where, expected="a matrix", found=f"an array of shape {tuple(dense.shape)}"))
@@ -234,7 +234,7 @@ def setting(where: str, name: str, M: Any) -> Any:
         )
     if isinstance(M, (SparseArray, SparseTensor)):
         matrix = sparse(where, M)
-        (values,) = plain_setting(where, **{name: matrix.values})
+        (values,) = plain_setting(where, **{name: matrix.data})
         return matrix.pattern.matrix(values)
     return plain_setting(where, **{name: M})[0]
 

@@ -47,17 +47,17 @@ def norm(x: Any, ord: Any = None, axis: Any = None) -> Any:
         if not -2 <= axis < 2:
             raise ValueError(f"Invalid axis {axis} for an array with shape {matrix.shape!r}")
         if ord in (None, 2):
-            squares = _sums(matrix, axis % 2, np.abs(matrix.values) ** 2)
+            squares = _sums(matrix, axis % 2, np.abs(matrix.data) ** 2)
             return np.where(squares == 0, 0.0, np.sqrt(np.where(squares == 0, 1.0, squares)))
         if ord == 1:
-            return _sums(matrix, axis % 2, np.abs(matrix.values))
+            return _sums(matrix, axis % 2, np.abs(matrix.data))
     elif axis is None or tuple(a % 2 for a in axis) in ((0, 1), (1, 0)):
         if ord in (None, "fro", "f"):
-            return vector_norm(matrix.values)
+            return vector_norm(matrix.data)
         if ord in _OF_SUMS:
             along, chosen = _OF_SUMS[ord]
             along = along if axis is None or axis[0] % 2 == 0 else 1 - along
-            return chosen(_sums(matrix, along, np.abs(matrix.values)))
+            return chosen(_sums(matrix, along, np.abs(matrix.data)))
     raise NotImplementedError(f"norm: expected {_LIMITS}; found ord {ord!r}, axis {axis!r}.")
 
 
