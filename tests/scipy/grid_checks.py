@@ -38,11 +38,15 @@ class OfTensors:
         found = getattr(self._of, name)
         if getattr(found, "__module__", "").startswith(("scipy", "numpy")):  # handed on
             return found
-        if inspect.isclass(found) or inspect.isroutine(found):
-            call = functools.wraps(found)(functools.partial(_called_with_tensors, found))
-            setattr(self, name, call)  # the same each time
-            return call
-        return OfTensors(found) if callable(found) else found
+        if not callable(found):
+            return found
+        if inspect.isroutine(found):
+            of_tensors: Any = functools.wraps(found)(functools.partial(_called_with_tensors, found))
+        else:
+            of_tensors = OfTensors(found)
+        if not isinstance(self._of, type):
+            setattr(self, name, of_tensors)  # the same each time
+        return of_tensors
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return _called_with_tensors(self._of, *args, **kwargs)

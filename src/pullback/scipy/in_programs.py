@@ -27,7 +27,7 @@ from ..tensor.modes import LEVELS, thread
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Lifted, Tensor, wrap
 from .closed_functions import Call, Closed
-from .plain_calls import new_of_arrays, takes_functions
+from .plain_calls import class_methods_on_arrays, new_of_arrays, takes_functions
 from .user_functions import example, is_traced
 
 _CHECKED = (bool, np.bool_, str, type(None))
@@ -47,6 +47,7 @@ def in_programs(name: str, function: Any, whole: bool) -> Any:
         given = made.replace(parameters=[*made.parameters.values()][1:])
         function.__signature__ = given  # type: ignore[attr-defined]
         function.__new__ = _new_of(name, function)  # type: ignore[method-assign]
+        class_methods_on_arrays(name, function)
     if not isinstance(function, types.FunctionType):  # a distribution's methods are operations and nodes
         return function
 

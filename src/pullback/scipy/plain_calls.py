@@ -142,6 +142,25 @@ def _method_on_arrays(method: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def class_methods_on_arrays(name: str, kind: type) -> None:
+    """Give the class methods of a class of ours, like ``BSpline.basis_element``, to SciPy where no Tensor comes."""
+    for method, found in list(vars(kind).items()):
+        if isinstance(found, classmethod) and method[0] != "_":
+            setattr(kind, method, classmethod(_class_method_on_arrays(name, kind, found.__func__)))
+
+
+def _class_method_on_arrays(name: str, entered: type, method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(kind: type, *args: Any, **kwargs: Any) -> Any:
+        given = alone(args, kwargs) if kind is entered else None
+        if given is None:
+            return method(kind, *args, **kwargs)
+        found = getattr(scipys(name), method.__name__)(*given[0], **given[1])
+        return OfArrays(found, _recipe(_of_class, method.__name__, given, entered))
+
+    return call
+
+
 def new_of_arrays(name: str, kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> OfArrays | None:
     """An object of SciPy's class, if all arguments are arrays and settings."""
     given = alone(args, kwargs)
@@ -150,7 +169,7 @@ def new_of_arrays(name: str, kind: type, args: tuple[Any, ...], kwargs: dict[str
     return OfArrays(scipys(name)(*given[0], **given[1]), _recipe(_instance, kind, given))
 
 
-def _recipe(step: Callable[..., Any], what: Any, given: Any, *before: Callable[[], Any]) -> Callable[[], Any]:
+def _recipe(step: Callable[..., Any], what: Any, given: Any, *before: Callable[..., Any]) -> Callable[[], Any]:
     """How ours is made, from arguments that stay as they are if the arrays are written to."""
     flat = [v.copy() if isinstance(v, np.ndarray) or scipy.sparse.issparse(v) else v for v in leaves(given)]
     return functools.partial(step, *before, what, *rebuild(given, iter(flat)))
@@ -164,6 +183,10 @@ def _instance(kind: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     ours: Any = object.__new__(kind)
     kind.__init__(ours, *args, **kwargs)  # type: ignore[misc]
     return ours
+
+
+def _of_class(kind: type, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return getattr(kind, name).__wrapped__(kind, *args, **kwargs)
 
 
 def _part(whole: Callable[[], Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -262,4 +285,4 @@ def to_read(found: Any) -> Any:
     return found
 
 
-__all__ = ["OfArrays", "methods_on_arrays", "new_of_arrays", "on_arrays", "takes_functions"]
+__all__ = ["OfArrays", "class_methods_on_arrays", "methods_on_arrays", "new_of_arrays", "on_arrays", "takes_functions"]

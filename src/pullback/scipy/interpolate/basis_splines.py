@@ -83,7 +83,7 @@ class BSpline:
     def construct_fast(cls, t: Any, c: Any, k: int, extrapolate: Any = True, axis: int = 0) -> Self:
         """A spline of arguments that are known to be right."""
         self = object.__new__(cls)
-        self.t, self.c, self.k, self.extrapolate, self.axis = t, c, k, extrapolate, axis
+        self.t, self.c, self.k, self.extrapolate, self.axis = double(t), double(c), k, extrapolate, axis
         return self
 
     @classmethod
@@ -92,7 +92,7 @@ class BSpline:
         t = real(t, "the knots t")
         k = len(t) - 2
         t = np.concatenate([*[t[:1] - 1] * k, t, *[t[-1:] + 1] * k])
-        return cls.construct_fast(t, tensor_or(np.eye(len(t))[k]), k, extrapolate)
+        return cls.construct_fast(t, np.eye(len(t))[k], k, extrapolate)
 
     @property
     def tck(self) -> tuple[Any, Any, int]:

@@ -64,7 +64,7 @@ class PPoly:
     def construct_fast(cls, c: Any, x: Any, extrapolate: Any = None, axis: int = 0) -> Self:
         """A piecewise polynomial of arguments that are known to be right."""
         self = object.__new__(cls)
-        self.c, self.x, self.axis = c, x, axis
+        self.c, self.x, self.axis = double(c), double(x), axis
         self.extrapolate = True if extrapolate is None else extrapolate
         return self
 
