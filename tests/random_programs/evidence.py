@@ -286,7 +286,9 @@ def refused_operands_right(d: Shown) -> bool:
 def passes_through_nothing_freed(d: Shown) -> bool:
     """Whether torch alone refuses a second pass, and nothing differs where the passes before it keep the graph."""
     kept = replaced(d.program, ".backward()", ".backward(retain_graph=True)")
-    return d.only_torch_refuses("a second time") and kept != d.program and nothing_shown(kept)
+    kept = replaced(kept, ".sum(), [{1}])", ".sum(), [{1}], retain_graph=True)")
+    same = not d.what.startswith("gradients of") or same_here(d, kept)
+    return d.only_torch_refuses("a second time") and kept != d.program and same and nothing_shown(kept)
 
 
 RECORDED_VJP = (
@@ -338,6 +340,44 @@ def with_wide_integers(program: Program) -> Program:
 def without_writes(program: Program) -> Program:
     """A program that writes nothing in place, and sets nothing, outside its functions."""
     return tuple(step for step in program if step.is_function or not writes(step.form))
+
+
+def independent_of_writes(d: Shown) -> bool:
+    """Whether the program shows nothing without its writes, and our answer is the same then."""
+    program = without_writes(d.program)
+    return program != d.program and nothing_shown(program) and same_here(d, program)
+
+
+def with_axes_of_their_own(program: Program) -> Program:
+    """A program in which an operation that changes the axes of a tensor in place gives another tensor instead."""
+    steps: list[Step] = []
+    names: dict[str, str] = {}
+    for step in program:
+        changed = step.renamed(names)
+        if found := re.fullmatch(r"\{0\}\.(transpose|t|squeeze|unsqueeze|swapaxes)_\((.*)\)", step.form):
+            names[step.names[0]] = f"{changed.names[0]}a"
+            changed = replace(changed, form=f"{{0}}.{found[1]}({found[2]})", out=f"{changed.names[0]}a")
+        steps.append(changed)
+    return tuple(steps)
+
+
+_BATCHED = "lib.autograd.grad({0}, [{1}], lib.stack([lib.ones_like({0}), {0}.detach()]), is_grads_batched=True,"
+_IN_TURN = "(lambda *a, **k: [lib.stack([lib.autograd.grad({0}, [{1}], g, **k)[0] for g in a])])(*"
+_IN_TURN += "[lib.ones_like({0}), {0}.detach()],"
+
+
+def refused_in_turn(d: Shown) -> bool:
+    """Whether several passes at once, which torch refuses, are right: those same passes show nothing in turn."""
+    program = replaced(d.program, _BATCHED, _IN_TURN)
+    steps = [step for step in d.program if d.what == f"refused: {step.form}" and step.out]
+    same = all(same_here(replace(d, what=f"values of {step.out}"), program) for step in steps)
+    return bool(steps) and program != d.program and same and nothing_shown(program)
+
+
+def lost_by_torch(d: Shown) -> bool:
+    """Whether torch fails, by a check of its own code, when it is asked for the node of a tensor."""
+    found = attempt(lambda: _both(d)[1].names[d.what.partition(" of ")[2]].grad_fn)
+    return isinstance(found, Refusal) and "INTERNAL ASSERT FAILED" in found.message
 
 
 def written_to_copies(program: Program) -> Program:

@@ -26,6 +26,8 @@ from tests.random_programs.evidence import (
     decided_by_rounding,
     dtype_of,
     for_each_element,
+    independent_of_writes,
+    lost_by_torch,
     made_dense,
     nan_for_zero,
     not_finite,
@@ -36,6 +38,7 @@ from tests.random_programs.evidence import (
     once,
     only_denormal,
     passes_through_nothing_freed,
+    refused_in_turn,
     refused_operands_right,
     refused_results,
     refused_right,
@@ -48,6 +51,7 @@ from tests.random_programs.evidence import (
     settled,
     stacked_without_format,
     strided_bases,
+    with_axes_of_their_own,
     with_wide_integers,
     without_writes,
     written_before_the_error,
@@ -387,14 +391,40 @@ REASONS: dict[str, Reason] = {
         and not_finite(d.ours) == d.ours
         and same_in_double(d)
     ),
-    "what `take` makes under `no_grad` is no view: torch takes it for one within `vmap`, and refuses": lambda d: (
-        d.transforms and d.inside(".take(") and d.only_torch_refuses("A view was created in no_grad mode")
+    "what `take` and `masked_scatter` make under `no_grad` is no view: torch takes it for one": lambda d: (
+        d.transforms
+        and d.inside(".take(", ".masked_scatter(")
+        and d.only_torch_refuses("A view was created in no_grad mode")
+        and refused_right(d)
+    ),
+    "a gradient that does not depend on what was written: torch refuses it where a view under `no_grad` shares it": (
+        lambda d: (
+            d.what.startswith(("gradients of", "grad of"))
+            and d.only_torch_refuses("its base or another view of its base has been modified inplace")
+            and independent_of_writes(d)
+        )
+    ),
+    "a view whose axes are changed in place, and that is written to: torch's gradient has the axes it had before": (
+        lambda d: (
+            d.what.startswith(("gradients of", "grad of"))
+            and with_axes_of_their_own(d.program) != d.program
+            and nothing_shown(with_axes_of_their_own(d.program))
+            and same_here(d, with_axes_of_their_own(d.program))
+        )
+    ),
+    "several passes at once, of any layout: torch's `vmap` refuses `as_strided` of some": lambda d: (
+        d.only_torch_refuses("Calling Tensor.as_strided is not supported unless the batch dims") and refused_in_turn(d)
+    ),
+    "a leaf that a Function must not write to stays one: torch loses the nodes of its views": lambda d: (
+        d.what.startswith("grad_fn of") and d.ours == "False" and lost_by_torch(d)
     ),
     "rules of transforms save other values than torch's: what is written to in between may be refused": lambda d: (
         d.transforms and d.only_pullback_refuses("modified by an inplace operation|has been detached in-place")
     ),
     "of numbers that are equal or zero but for rounding, either may be larger, with any sign or remainder": lambda d: (
-        d.what.startswith(("values of", "gradients of")) and "raises" not in d.answers and decided_by_rounding(d)
+        d.what.startswith(("values of", "gradients of", "layout of"))
+        and "raises" not in d.answers
+        and decided_by_rounding(d)
     ),
     "forward mode goes through what has no rule for it in torch": lambda d: (
         d.forward

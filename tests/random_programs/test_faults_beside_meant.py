@@ -342,6 +342,66 @@ def never(inner: Any, *given: Any, **more: Any) -> Any:
 
 
 ROUNDING = "of numbers that are equal or zero but for rounding"
+WRITTEN = """
+v2 = lib.tensor([[1.5, 1.0, -1.0]], dtype=lib.float32, requires_grad=True)
+with lib.no_grad(): v4 = v2.index_select(0, lib.tensor([0, 0]))
+with lib.no_grad(): v5 = v4.tensor_split(2, 0)[0]
+v6 = lib.nn.functional.mse_loss(v5, v2)
+v4.sub_(v2)
+"""
+TURNED = """
+v1 = lib.tensor([[[(1.5-2j), (-0.5+0.75j)], [(1.25+1.25j), (-1.5+0.5j)]]], dtype=lib.complex128, requires_grad=True)
+v4 = v1.tril()
+v5 = lib.view_as_real(v4)
+v5.transpose_(0, -1)
+v9 = v5.pow_(2)
+"""
+COUNTED = f"""
+v3 = lib.tensor([[0.5, 0.75], [0.25, 0.75], [-2.0, 0.5]], dtype=lib.float32, requires_grad=True)
+v4 = lib.nn.functional.cross_entropy(v3, lib.zeros(v3.shape[0], dtype=lib.int64))
+def f6(t5):
+    v7 = lib.hypot(t5, t5)
+    return v7
+v8 = lib.func.hessian(lambda t: f6(t).sum())(v4){COPIED}
+v9 = v8[v8 > 0]
+"""
+FREED = f"""
+v1 = lib.tensor([0.5], dtype=lib.float64, requires_grad=True)
+def f3(t2):
+    v5 = v1 * t2
+    return v5
+v8 = lib.func.jacrev(f3)(v1){COPIED}
+def f10(t9):
+    v12 = lib.linalg.vecdot(t9, v1)
+    return v12
+v13 = lib.func.jacfwd(f10)(v8){COPIED}
+v14 = lib.autograd.grad(lib.autograd.grad((v8 * v8 * v8).sum(), [v1], create_graph=True)[0].sum(), [v1])[0].clone()
+"""
+BATCHED = f"""
+v1 = lib.tensor([], dtype=lib.complex64, requires_grad=True)
+v4 = lib.stack([v1, v1])
+def f6(t5):
+    t5.addcmul_(t5, t5, value=0.5)
+    return t5
+v10 = forward_mode(lib, f6, v4){COPIED}
+v11 = lib.autograd.grad(v4, [v1], lib.stack([lib.ones_like(v4), v4.detach()]), is_grads_batched=True, \
+retain_graph=True)[0].clone()
+"""
+LOST = """
+v3 = lib.tensor([[(-1.5-1j), (1.5+0.25j), (2-2j)], [(1.5+1.5j), (1.25+0j), (0.75+0j)]], dtype=lib.complex64)
+v4 = v3.hsplit(1)[0]
+v4.requires_grad_()
+v12 = lib.view_as_real(v4)
+v13 = F.Doubled.apply(v4)
+"""
+SCATTERED_WITHIN = f"""
+v1 = lib.tensor([[0.0, 0.0, 1.25], [-2.0, 2.0, 1.0]], dtype=lib.float32, requires_grad=True)
+def f12(t11):
+    with lib.no_grad(): v14 = t11.masked_scatter(t11.detach() == t11.detach(), t11)
+    v14 += t11
+    return v14
+v15 = lib.func.vmap(lambda t: lib.func.jvp(f12, (t,), (t * 1,))[1])(v1){COPIED}
+"""
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
     Case(ROUNDING, TIED, Tensor, "max", constant),
@@ -411,6 +471,19 @@ CASES = [
     Case("a part stays valid if a write did not", INTACT, pullback, "minimum", lambda inner, a, b: inner(a, b) + b),
     Case("an element is saved by its value", ELEMENT, pullback, "maximum", lambda inner, a, b: inner(a, b) + b),
     Case("the node of `gelu` has the probability", GELU, pullback.nn.functional, "gelu", more_gradient),
+    Case(
+        "a gradient that does not depend on what was written",
+        WRITTEN,
+        pullback.nn.functional,
+        "mse_loss",
+        lambda inner, a, b: other_gradient(inner, b, a),
+    ),
+    Case("a view whose axes are changed in place", TURNED, Tensor, "tril", other_gradient),
+    Case(ROUNDING, COUNTED, pullback.func, "hessian", lambda inner, f: lambda x: inner(f)(x) + 1),
+    Case("a tangent does not need its primal", FREED, pullback.linalg, "vecdot", enlarged),
+    Case("several passes at once, of any layout", BATCHED, pullback, "stack", lambda inner, ts: inner(ts).cdouble()),
+    Case("a leaf that a Function must not write to", LOST, pullback, "view_as_real", constant),
+    Case("what `take` and `masked_scatter` make", SCATTERED_WITHIN, Tensor, "masked_scatter", enlarged),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 

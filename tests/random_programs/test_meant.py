@@ -457,3 +457,62 @@ def test_vjp_refuses_a_view_made_without_recording_whose_base_was_written_to() -
 
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode"):
         pullback.func.vjp(f, pullback.tensor([0.5, 1.0], requires_grad=True))
+
+
+def test_a_gradient_that_does_not_depend_on_what_was_written() -> None:
+    x = pullback.tensor([1.5, -1.0], requires_grad=True)
+    with pullback.no_grad():
+        whole = x.index_select(0, pullback.tensor([0, 1])) * 2
+        part = whole[:1]
+    error = pullback.nn.functional.mse_loss(part, x[:1])
+    whole.sub_(x)
+    (g,) = pullback.autograd.grad(error, x)
+    assert g.tolist() == [-3.0, 0.0]  # 2 * (x - 2 * 1.5)
+
+
+@pytest.mark.parametrize("axes", [(0, -1), (0, 1)])
+def test_a_view_whose_axes_are_changed_in_place_and_that_is_written_to(axes: tuple[int, int]) -> None:
+    weights = pullback.arange(8, dtype=pullback.float64).reshape(2, 2, 2)
+
+    def f(x: pullback.Tensor, in_place: bool) -> pullback.Tensor:
+        turned = pullback.view_as_real(pullback.view_as_complex(x) * 1)
+        turned = turned.transpose_(*axes) if in_place else turned.transpose(*axes)
+        return (turned.pow_(2) * weights).sum()
+
+    x = pullback.randn(2, 2, 2, dtype=pullback.float64, requires_grad=True)
+    found, wanted = (pullback.autograd.grad(f(x, how), x)[0] for how in (True, False))
+    np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+    assert pullback.autograd.gradcheck(lambda x: f(x, True), x)
+
+
+def test_a_leaf_that_a_function_must_not_write_to_keeps_its_views() -> None:
+    class Doubled(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 2
+
+    leaf = pullback.tensor([[1.0 + 2j, 3.0j]]).hsplit(1)[0].requires_grad_()
+    view = pullback.view_as_real(leaf)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used in an in-place"):
+        Doubled.apply(leaf)
+    assert view.grad_fn is not None
+    view.sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [[1 + 1j, 1 + 1j]]
+
+
+def test_what_masked_scatter_makes_without_recording_may_be_written_to_in_a_transform() -> None:
+    def f(t: Any) -> Any:
+        with pullback.no_grad():
+            made = t.masked_scatter(t.detach() == t.detach(), t)
+        made += t
+        return made
+
+    x = pullback.tensor([[0.0, 1.25], [-2.0, 2.0]])
+    along = pullback.func.vmap(lambda t: pullback.func.jvp(f, (t,), (t * 1,))[1])(x)
+    assert along.tolist() == (2 * x).tolist()  # `no_grad` leaves tangents as they are
