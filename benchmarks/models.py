@@ -45,8 +45,8 @@ def _batch(size: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((size, 784)).astype(np.float32), rng.integers(0, 10, size)
 
 
-def _mlp(torch: ModuleType, size: int) -> Program:
-    """The usual program, with modules and an optimiser."""
+def _mlp(torch: ModuleType, size: int, compiled: bool = False) -> Program:
+    """The usual program, with modules and an optimiser; compiled: the whole step, as one function."""
     nn = torch.nn
     model = nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 10))
     with torch.no_grad():
@@ -56,12 +56,17 @@ def _mlp(torch: ModuleType, size: int) -> Program:
     optimizer = torch.optim.Adam(model.parameters(), lr=RATE)
     images, labels = (torch.tensor(a) for a in _batch(size))
 
-    def work(_: None) -> Any:
+    def step(images: Any, labels: Any) -> Any:
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(images), labels)
         loss.backward()
         optimizer.step()
-        return [loss, *model.parameters()]
+        return loss
+
+    step = torch.compile(step) if compiled else step
+
+    def work(_: None) -> Any:
+        return [step(images, labels), *model.parameters()]
 
     return Program(work, lambda found: [np.array(a) for a in _detached(found)])
 
@@ -138,6 +143,23 @@ def _mlp_row(size: int) -> Row:
         },
         {("compiled", "jit"): 1.0},
         tolerance=1e-2,  # Adam's first step divides a gradient by its size, however small
+    )
+
+
+def _step_row(size: int) -> Row:
+    return Row(
+        f"step-{size}",
+        f"the same step of batch {size} as people write it, with `nn` and `optim.Adam`, in one compiled function",
+        1,
+        0.9,
+        {
+            "torch": lambda module: _mlp(module, size),
+            "compiled": lambda module: _mlp(module, size, compiled=True),
+            "inductor": lambda module: _mlp(module, size, compiled=True),
+            "jit": lambda module: _mlp_compiled(module, size),
+        },
+        {("compiled", "jit"): 1.0},
+        tolerance=1e-2,
     )
 
 
@@ -296,6 +318,8 @@ def _model_row(name: str, title: str, model: Any, data: Any, jit: float | None) 
 ROWS = [
     _mlp_row(64),
     _mlp_row(512),
+    _step_row(64),
+    _step_row(512),
     _model_row("rnn", "tanh RNN of 200 steps, batch 32, hidden 128", _rnn, _RNN, 1.2),
     _model_row("scan", "the same RNN by scan() (a loop of Python's for PyTorch)", _rnn_by_scan, _RNN, 1.0),
     _model_row(
