@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .places import Text
+
 CONSTANT, PLACE, VALUE = 0, 1, 2
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -27,7 +29,7 @@ _CONSTANTS = frozenset(
     _words("""shape size ndim dtype result_type finfo iinfo allclose array_equal diag_indices tril_indices triu_indices
     ix_ iscomplexobj isrealobj empty_like zeros_like ones_like""")
 )
-_OF_TEXT = frozenset(_words("index count keys split format join strip startswith endswith lower upper exists open"))
+_OF_TEXT = frozenset(_words("index count keys split format join strip startswith endswith lower upper exists open detach"))
 _BUILTIN_CONSTANTS = frozenset(_words("len range isinstance str print open hasattr type int bool repr format id"))
 _SAME = frozenset(_words("T real imag flat mT"))
 
@@ -80,16 +82,14 @@ def root_of(target: ast.expr) -> ast.expr:
     return target
 
 
-class Program:
+class Program(Text):
     """A parsed file, with the scopes in it and the levels of what is bound."""
 
     def __init__(self, source: str) -> None:
-        self.tree = tree = ast.parse(source)
-        self._lines = [line.encode() for line in source.split("\n")]
-        self._texts: dict[ast.AST, str] = {}
+        super().__init__(source)
         self._levels: dict[ast.AST, int] = {}  # as of this round
         self.imported: dict[str, str] = {}
-        self.module = Scope(tree, None)
+        self.module = Scope(self.tree, None)
         self.scopes = [self.module]
         self.integers: dict[Scope | None, set[str]] = {}
         self.functions: dict[str, list[Scope]] = {}
@@ -105,9 +105,13 @@ class Program:
                 home.bound.setdefault(key, []).append(value)
         self.is_script = not self.functions
         self.numpy = next((name for name, home in self.imported.items() if home == "numpy"), "np")
-        words = set(re.findall(r"\w+", source))
-        self.tensor = next((name for name in ("t", "tensor", "a_tensor") if name not in words), "any_tensor")
+        self._words = set(re.findall(r"\w+", source))
+        self.tensor = self.free_name("t", "tensor", "a_tensor", "any_tensor")
         self._settle()
+
+    def free_name(self, *names: str) -> str:
+        """The first of these names that the program has not, or the last."""
+        return next((name for name in names if name not in self._words), names[-1])
 
     # -- what is there -------------------------------------------------------------------------------------------------
 
@@ -254,6 +258,13 @@ class Program:
             value = value.args[0]  # type: ignore[attr-defined]
         return any(isinstance(c, ast.Constant) and isinstance(c.value, float) for c in _literals(value))
 
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope that a node is in."""
+        by_node = {scope.node: scope for scope in self.scopes}
+        while (node := self.parents[node]) not in by_node:
+            pass
+        return by_node[node]
+
     def home(self, name: str, scope: Scope) -> Scope | None:
         """The scope that binds a name."""
         while scope is not None and name not in scope.bound and name not in scope.parameters:
@@ -277,16 +288,6 @@ class Program:
                 home = self.full_name(value)
                 return f"{home}.{name}" if home else ""
         return ""
-
-    def text(self, node: ast.AST) -> str:
-        """A node as it is written in the file, on one line."""
-        if node not in self._texts:
-            first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
-            lines = self._lines[first : last + 1]
-            lines[-1] = lines[-1][: node.end_col_offset]  # type: ignore[attr-defined]
-            lines[0] = lines[0][node.col_offset :]  # type: ignore[attr-defined]
-            self._texts[node] = " ".join(b" ".join(lines).decode().split())
-        return self._texts[node]
 
     def level(self, node: ast.AST | None, scope: Scope) -> int:
         """How far a value may depend on the parameters."""

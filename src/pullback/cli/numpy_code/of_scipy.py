@@ -9,6 +9,7 @@ from typing import Any
 
 from .advice import ENTRIES, Reader
 from .dependence import VALUE, Program, Scope, key_of
+from .edits import Edit
 
 _OLDER = {"diags": "diags_array", "eye": "eye_array", "identity": "eye_array", "spdiags": "diags_array"}
 _ENTRIES = ("lil_matrix", "dok_matrix", "lil_array", "dok_array")
@@ -134,13 +135,15 @@ class OfSciPy:
 
     def _report(self, places: list[tuple[Scope, ast.Call]], kind: str, write: Any, why: str = "") -> None:
         for call in {id(c): c for _, c in places}.values():
-            self.reader.add(call, kind, write(call), why=why)
+            self.reader.add(call, kind, write(call), why=why, edits=())
 
     def _renamed(self, call: ast.Call, newer: str) -> str:
         given = self.reader.arguments(call)
         if newer == "diags_array" and len(call.args) > 1:
             given[1] = f"offsets={given[1]}"
-        return f"{newer}({', '.join(given)})"
+        prefix = self.reader.text(call.func).rpartition(".")[0]
+        home = f"{'pullback.' * prefix.startswith('scipy.')}{prefix}." if prefix else ""
+        return f"{home}{newer}({', '.join(given)})"
 
     def _refused(self, places: list[tuple[Scope, ast.Call]], package: str, name: str) -> None:
         if package == "optimize" and all(c.args and key_of(c.args[0]) for _, c in places):
@@ -175,36 +178,61 @@ class OfSciPy:
                         if a.asname and a.name.startswith("scipy."):
                             self._whole(node, a.name, a.asname, here)
         for full, newer in here.items():
+            package, name = self.names.split(full)
             for _, call in needed[full]:
                 text = self.reader.text(call.func)
-                if text.startswith("scipy."):
-                    package, name = self.names.split(full)
-                    rest = text.removeprefix(f"scipy.{package}.{name}")
-                    write = f"pullback.scipy.{package}.{newer}{rest}"
-                    self.reader.add(call, "scipy", write, text, "SciPy computes on arrays; import pullback before")
+                if text.startswith("scipy.") and name == newer:
+                    write = f"pullback.{text}"
+                    sure = self.names.installed and name not in _OUTER
+                    edits = self.reader.at(call.func, write, f"pullback.scipy.{package}") if sure else ()
+                    why = "SciPy computes on arrays; import pullback before"
+                    self.reader.add(call, "scipy", write, text, why, edits=edits)
 
     def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str]) -> None:
         """``import scipy.linalg as sl``."""
-        used = [full.rpartition(".")[2] for full in here if full.startswith(f"{package}.")]
+        used = {full.rpartition(".")[2] for full in here if full.startswith(f"{package}.")}
         parent, _, last = package.rpartition(".")
         if used:
             write = f"from pullback.{parent} import {last}" + f" as {alias}" * (alias != last)
-            self.reader.add(node, "scipy", write, why=IF_INNER if set(used) <= set(_OUTER) else "")
+            why = IF_INNER if used <= set(_OUTER) else ""
+            sure = len(node.names) == 1 and self._has_all(package, alias)
+            self.reader.add(node, "scipy", write, why=why, edits=None if sure else ())
+
+    def _has_all(self, package: str, alias: str) -> bool:
+        """Whether `pullback.scipy` has all that a program takes from a package; solvers that call it are asked about."""
+        known = dir(self.names.packages.get(package.removeprefix("scipy.")))
+        used = {
+            n.attr
+            for n in ast.walk(self.program.tree)
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == alias
+        }
+        return self.names.installed and used <= set(known) - set(_OUTER)
 
     def _from(self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str]) -> None:
         taken: list[str] = []
         left: list[str] = []
+        sure = self.names.installed
         for a in names:
             own = f"{home}.{a.name}"
             renamed = f" as {a.asname}" if a.asname else ""
             if own in here:
                 taken.append(here[own] + renamed * (here[own] == a.name))
+                sure &= here[own] == a.name not in _OUTER
             elif any(full.startswith(f"{own}.") for full in here):
                 taken.append(a.name + renamed)
+                package = own.removeprefix("scipy.") in self.names.packages
+                sure &= not package or self._has_all(own, a.asname or a.name)
             elif a.name not in _ENTRIES:
                 (taken if self.names.newer(*self.names.split(own)) == a.name else left).append(a.name + renamed)
+            else:
+                sure = False
         if any(full.startswith(f"{home}.") for full in here):
-            rest = f"; from {home} import {', '.join(left)}" if left else ""
             why = IF_INNER if set(taken) <= set(_OUTER) else "" if self.names.installed else ABSENT
-            write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}{rest}"
-            self.reader.add(node, "scipy", write, why=why)
+            write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}"
+            rest = f"from {home} import {', '.join(left)}"
+            edits: tuple[Edit, ...] = ()
+            if sure and left:
+                edits = self.reader.at(node, write + self.reader.edit.between(node) + rest)
+            elif sure:
+                edits = self.reader.edit.inserted(node, self.reader.text(node).index("scipy"), "pullback.")
+            self.reader.add(node, "scipy", f"{write}; {rest}" if left else write, why=why, edits=edits)
