@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import io
 import json
 import os
@@ -127,11 +128,16 @@ def _replace(path: Path, data: bytes) -> None:
         raise TargetError(f"{path} cannot be written: there is no folder {target.parent}")
     if target.exists() and not target.is_file():
         raise TargetError(f"{path} cannot be written: it is no file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise TargetError(f"{path} cannot be written: it may only be read")
     draft = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         draft.write_bytes(data)
         if target.exists():
             shutil.copymode(target, draft)
         os.replace(draft, target)
+    except OSError as error:
+        raise TargetError(f"{path} cannot be written: {error.strerror}") from None
     finally:
-        draft.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from .dependence import Program
 
 ATOMS = ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Tuple, ast.ListComp
 _IN_BRACKETS = ast.Call, ast.keyword, ast.List, ast.Subscript
-_ALONE = ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return
+_ALONE = ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Tuple
 
 
 class Edit(NamedTuple):
@@ -51,6 +51,10 @@ class Editor:
         if (not free and not isinstance(value, ATOMS)) or (not enclosed and not _stands_alone(text)):
             text = f"({text})"
         return (Edit(*program.span(node), text, True, required),)
+
+    def statements(self, node: ast.stmt, *texts: str) -> tuple[Edit, ...]:
+        """A statement that is replaced by several."""
+        return (Edit(*self.program.span(node), self.between(node).join(texts)),)
 
     def after(self, node: ast.stmt, text: str) -> tuple[Edit, ...]:
         """A statement that is added after another."""

@@ -380,7 +380,7 @@ class Expressions(Reader):
             return f"np.block({text.replace('(', '[').replace(')', ']') if isinstance(values, ast.Tuple) else text})"
         if isinstance(values, ast.ListComp):
             rest = text[1:].removeprefix(self.text(values.elt))
-            return f"np.stack([{self.joined(values.elt)}{rest}"
+            return f"np.stack([{self.joined(values.elt)}{rest})"
         return f"np.stack([{', '.join(self.joined(r) if _is_row(r) else self.text(r) for r in rows)}])"
 
     def _is_written_to(self, call: ast.Call) -> bool:

@@ -232,7 +232,7 @@ class OfSciPy:
             rest = f"from {home} import {', '.join(left)}"
             edits: tuple[Edit, ...] = ()
             if sure and left:
-                edits = self.reader.at(node, write + self.reader.edit.between(node) + rest)
+                edits = self.reader.edit.statements(node, write, rest)
             elif sure:
                 edits = self.reader.edit.inserted(node, self.reader.text(node).index("scipy"), "pullback.")
             self.reader.add(node, "scipy", f"{write}; {rest}" if left else write, why=why, edits=edits)
