@@ -475,9 +475,10 @@ def test_the_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: Any
             r"```python\n(.+?)```\n.*?```sh\n(pullback port .+?)\n```\n.*?```text\n(.+?)```", text, re.DOTALL
         ).groups()  # type: ignore[union-attr]
         monkeypatch.chdir(tmp_path)
-        _, name, file = command.split()
+        _, name, option, file = command.split()
         (tmp_path / file).write_text(program)
-        assert main.main([name, file]) == 0
+        (tmp_path / "decay_pullback.py").unlink(missing_ok=True)
+        assert main.main([name, option, file]) == 0
         assert capsys.readouterr().out == output
 
 

@@ -71,7 +71,12 @@ def _write(arguments: argparse.Namespace) -> int:
         _replace(path, data)
     if arguments.json:
         rows = [
-            {"file": file, "to": str(path), "done": [_row(file, f) for f in done], "left": [_row(str(path), f) for f in rest]}
+            {
+                "file": file,
+                "to": str(path),
+                "done": [_row(file, f) for f in done],
+                "left": [_row(str(path), f) for f in rest],
+            }
             for path, (file, _, done, rest) in made.items()
         ]
         print(json.dumps({"written": rows}, indent=1))

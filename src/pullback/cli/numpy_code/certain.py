@@ -13,7 +13,9 @@ _VIEWS = frozenset(
     view broadcast_arrays require""")
 )
 _SHAPES = frozenset(_words("shape size ndim dtype itemsize nbytes"))
-_READERS = frozenset(_words("len float int abs print sum min max round complex bool str repr isinstance type enumerate"))
+_READERS = frozenset(
+    _words("len float int abs print sum min max round complex bool str repr isinstance type enumerate")
+)
 _TO_NUMBER = frozenset(_words("sum mean max min prod std var ptp trace det norm median"))
 
 
@@ -94,16 +96,15 @@ class Certain:
 
     def _is_new(self, name: ast.Name) -> bool:
         """Whether a name is bound to what was computed for it."""
-        parent, value = self.program.parents[name], None
-        match parent:
-            case ast.AugAssign():
-                return True
-            case ast.Assign(targets=[_], value=value) | ast.AnnAssign(value=value):
-                pass
-            case ast.Tuple(elts=elts):
-                whole = self.program.parents[parent]
-                if isinstance(whole, ast.Assign) and isinstance(whole.value, ast.Tuple):
-                    value = dict(zip(elts, whole.value.elts, strict=False)).get(name)
+        parent = self.program.parents[name]
+        whole = self.program.parents.get(parent)
+        if isinstance(parent, ast.AugAssign):
+            return True
+        value: ast.expr | None = None
+        if isinstance(parent, ast.AnnAssign) or (isinstance(parent, ast.Assign) and len(parent.targets) == 1):
+            value = parent.value
+        elif isinstance(parent, ast.Tuple) and isinstance(whole, ast.Assign) and isinstance(whole.value, ast.Tuple):
+            value = dict(zip(parent.elts, whole.value.elts, strict=False)).get(name)
         match value:
             case ast.BinOp() | ast.UnaryOp() | ast.Constant() | ast.Compare():
                 return True

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .places import Text
+from .program_text import Text
 
 CONSTANT, PLACE, VALUE = 0, 1, 2
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -29,7 +29,9 @@ _CONSTANTS = frozenset(
     _words("""shape size ndim dtype result_type finfo iinfo allclose array_equal diag_indices tril_indices triu_indices
     ix_ iscomplexobj isrealobj empty_like zeros_like ones_like""")
 )
-_OF_TEXT = frozenset(_words("index count keys split format join strip startswith endswith lower upper exists open detach"))
+_OF_TEXT = frozenset(
+    _words("index count keys split format join strip startswith endswith lower upper exists open detach")
+)
 _BUILTIN_CONSTANTS = frozenset(_words("len range isinstance str print open hasattr type int bool repr format id"))
 _SAME = frozenset(_words("T real imag flat mT"))
 
@@ -100,6 +102,7 @@ class Program(Text):
         self.shared_levels: dict[str, int] = {}
         self.parts: list[tuple[Scope, str, ast.expr]] = []  # what is written to a part of what a name holds
         self._enter(self.module, "")
+        self._scope_of = {scope.node: scope for scope in self.scopes}
         for scope, key, value in self.parts:
             if (home := self.home(key, scope)) is not None:
                 home.bound.setdefault(key, []).append(value)
@@ -260,10 +263,9 @@ class Program(Text):
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope that a node is in."""
-        by_node = {scope.node: scope for scope in self.scopes}
-        while (node := self.parents[node]) not in by_node:
+        while (node := self.parents[node]) not in self._scope_of:
             pass
-        return by_node[node]
+        return self._scope_of[node]
 
     def home(self, name: str, scope: Scope) -> Scope | None:
         """The scope that binds a name."""

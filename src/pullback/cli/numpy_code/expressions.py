@@ -26,8 +26,8 @@ _TESTS = frozenset(_words("isnan isinf isfinite isclose comb factorial gcd lcm p
 _JOIN = frozenset(
     _words("""stack concatenate hstack vstack dstack column_stack row_stack block append meshgrid select insert einsum
     piecewise broadcast_arrays array asarray full_like full zeros_like ones_like empty_like array_split split
-    save savez savetxt shape r_ c_ tile reshape zeros ones empty full pad moveaxis transpose roll lexsort fromiter multi_dot histogramdd
-    unravel_index ravel_multi_index cross_ ix_ einsum_path linspace apply_over_axes vectorize broadcast_to flip""")
+    save savez savetxt shape r_ c_ tile reshape zeros ones empty full pad moveaxis transpose roll lexsort fromiter
+    unravel_index ravel_multi_index cross_ ix_ einsum_path linspace apply_over_axes vectorize broadcast_to flip multi_dot histogramdd""")
 )
 _DRAWS = frozenset(
     _words("""normal lognormal uniform exponential gamma beta gumbel laplace logistic standard_gamma standard_t wald
@@ -173,12 +173,18 @@ class Expressions(Reader):
         if name in ("float", "complex") and given == VALUE and id(call) not in self.harmless:
             parts = [operand(t) for t in map(self.text, call.args)]
             plain = self.text(first) if name == "float" else f"{parts[0]} + 0j"
-            self.add(call, "number", f"{parts[0]} + 1j * {parts[1]}" if len(parts) > 1 else plain)
+            write = f"{parts[0]} + 1j * {parts[1]}" if len(parts) > 1 else plain
+            self.add(call, "number", write, edits=() if any(map(self._is_of_others, ast.walk(call))) else None)
         elif name == "isinstance" and self.level(first) == VALUE:
             asked = {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(call.args[1])}
             if asked & {"float", "ndarray", "floating", "float64", "Number", "Real", "number", "generic"}:
                 write = f"np.ndim({self.text(first)}) {'>' if 'ndarray' in asked else '=='} 0"
                 self.add(call, "test", write, edits=())  # it may be a list, or None
+
+    def _is_of_others(self, node: ast.AST) -> bool:
+        """Whether a function of another library is called, which may give what is no number of NumPy's."""
+        home = self.program.full_name(node.func) if isinstance(node, ast.Call) else ""
+        return home != "" and not f"{home}.".startswith(("numpy.", "scipy.", "math."))
 
     def _math(self, call: ast.Call, name: str) -> None:
         if self.program.given_to(call, self.scope) != VALUE or name in _TESTS:
@@ -260,7 +266,8 @@ class Expressions(Reader):
             order = f", ({', '.join(given)})" if len(given) > 1 else "".join(f", {g}" for g in given)
             self.add(call, "method", f"np.transpose({x}{order})")
         elif name == "dot":
-            write = f"{operand(x)} @ {operand(given[0])}" if len(given) == 1 else instead
+            product = len(given) == 1 and not (call.args and self.is_number(call.args[0]))
+            write = f"{operand(x)} @ {operand(given[0])}" if product else instead
             self.add(call, "method", write, why="PyTorch's method takes two vectors")
         elif name == "compress" and given:
             self.add(call, "method", f"np.compress({', '.join([given[0], x, *given[1:]])})")

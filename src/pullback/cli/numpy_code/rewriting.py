@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from .advice import Finding
 from .edits import Edit, same_code
-from .places import Text
+from .program_text import Text
 
 _ROUNDS = 50
 

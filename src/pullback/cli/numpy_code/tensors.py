@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from .certain import Certain
 from .dependence import VALUE, Program, Scope, key_of
 
-_HEADERS = ast.For | ast.With | ast.While | ast.If
-
 
 def tensor_for(program: Program, scope: Scope, at: ast.stmt, written: list[ast.AST]) -> str:
     """The text of a Tensor that is there before a statement, for an array that these nodes write to; or ""."""
@@ -109,8 +107,11 @@ class _Search(Certain):
     def _is_bound(self, name: ast.Name, home: Scope) -> bool:
         """Whether a name is bound before the statement, whatever branches are taken."""
         around: list[ast.AST] = [self.at]
-        while around[-1] in self.program.parents:
-            around.append(self.program.parents[around[-1]])
+        beside: list[ast.AST] = []
+        while (parent := self.program.parents.get(around[-1])) is not None:
+            bodies = [body for _, body in ast.iter_fields(parent) if isinstance(body, list) and around[-1] in body]
+            beside += [s for body in bodies for s in body]
+            around.append(parent)
         for node in home.own():
             if not isinstance(node, ast.Name) or node.id != name.id or not isinstance(node.ctx, ast.Store):
                 continue
@@ -119,19 +120,10 @@ class _Search(Certain):
                 statement = self.program.parents[statement]
             if isinstance(statement, ast.AugAssign | ast.comprehension) or statement.lineno >= self.at.lineno:
                 continue
-            of_header = isinstance(statement, ast.For | ast.With) and statement in around
-            beside = not isinstance(statement, _HEADERS) and self.program.parents[statement] in around
-            if of_header or (beside and self._is_in_one_branch(statement, around)):
+            of_header = isinstance(statement, ast.For | ast.With)
+            if statement in around if of_header else statement in beside:
                 return True
         return False
-
-    def _is_in_one_branch(self, statement: ast.stmt, around: list[ast.AST]) -> bool:
-        """Whether a statement stands in the same body, of `if` and `else`, as what is around the place."""
-        parent = self.program.parents[statement]
-        bodies = [b for b in (getattr(parent, n, []) for n in ("body", "orelse", "finalbody")) if isinstance(b, list)]
-        return any(statement in b and any(node in b for node in around) for b in bodies) or not any(
-            node in b for b in bodies for node in around
-        )
 
     def _is_object(self, value: ast.expr) -> bool:
         """Whether a value is a list, or is called, or has attributes and entries by names: it is no array."""

@@ -201,7 +201,9 @@ class Writes(AboutWrites):
                 why = f"written to in line {write.line}"
                 copy = f"{self.text(value)}.copy()"
                 number = not self._is_part(index, root_of(value))
-                self.add(node, "element", f"{target.id} = {copy}", why=why, edits=self.at(value, copy) if number else ())
+                self.add(
+                    node, "element", f"{target.id} = {copy}", why=why, edits=self.at(value, copy) if number else ()
+                )
                 return
 
     def _swap(self, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> None:
@@ -276,7 +278,9 @@ class Writes(AboutWrites):
                         i = self.program.free_name("i", "k", "row_number")
                         each = re.sub(rf"\b{row}\b", f"{a}[{i}]", statement)
                         before = f"for {row} in {a}: {statement}"
-                        self.add(loop, "rows", f"for {i} in range(len({a})): {each}", before, edits=self._by_number(loop, i))
+                        self.add(
+                            loop, "rows", f"for {i} in range(len({a})): {each}", before, edits=self._by_number(loop, i)
+                        )
                         return
 
     def _by_number(self, loop: ast.For, i: str) -> tuple[Edit, ...]:
@@ -284,9 +288,15 @@ class Writes(AboutWrites):
         name, a = loop.target, self.text(loop.iter)
         inside = {id(n) for s in loop.body for n in ast.walk(s)}
         names = [n for n in self.own if isinstance(n, ast.Name) and n.id == name.id and n is not name]  # type: ignore[attr-defined]
-        bound = [n for n in names if isinstance(n.ctx, ast.Store) and not isinstance(self.program.parents[n], ast.AugAssign)]
+        bound = [
+            n for n in names if isinstance(n.ctx, ast.Store) and not isinstance(self.program.parents[n], ast.AugAssign)
+        ]
         again = any(
-            isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in a and id(n) in inside and n not in names
+            isinstance(n, ast.Name)
+            and isinstance(n.ctx, ast.Store)
+            and n.id in a
+            and id(n) in inside
+            and n not in names
             for n in self.own
         )
         if bound or again or not all(id(n) in inside for n in names):
@@ -308,8 +318,9 @@ class Writes(AboutWrites):
             for_caller = not any(self._names(v, name) for v in self.scope.returned)  # a copy would not reach it
             if direct and not rebound and self.scope.levels.get(name) == VALUE and name != "self" and not for_caller:
                 write = f"{name} = {name}.copy()"
-                edits = self.edit.before(direct[0].node, write) if self._gets_new(name) else ()
-                self.add(direct[0].node, "given", f"{write} before it", edits=edits)
+                first: ast.stmt = direct[0].node  # type: ignore[assignment]
+                edits = self.edit.before(first, write) if self._gets_new(name) else ()
+                self.add(first, "given", f"{write} before it", edits=edits)
 
     def _gets_new(self, name: str) -> bool:
         """Whether all calls give what no name refers to, so that nobody misses what is written to it."""
