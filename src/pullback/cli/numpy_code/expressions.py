@@ -27,7 +27,8 @@ _JOIN = frozenset(
     _words("""stack concatenate hstack vstack dstack column_stack row_stack block append meshgrid select insert einsum
     piecewise broadcast_arrays array asarray full_like full zeros_like ones_like empty_like array_split split
     save savez savetxt shape r_ c_ tile reshape zeros ones empty full pad moveaxis transpose roll lexsort fromiter
-    unravel_index ravel_multi_index cross_ ix_ einsum_path linspace apply_over_axes vectorize broadcast_to flip multi_dot histogramdd""")
+    unravel_index ravel_multi_index cross_ ix_ einsum_path linspace apply_over_axes vectorize broadcast_to flip
+    multi_dot histogramdd""")
 )
 _DRAWS = frozenset(
     _words("""normal lognormal uniform exponential gamma beta gumbel laplace logistic standard_gamma standard_t wald

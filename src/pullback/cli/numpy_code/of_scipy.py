@@ -199,7 +199,7 @@ class OfSciPy:
             self.reader.add(node, "scipy", write, why=why, edits=None if sure else ())
 
     def _has_all(self, package: str, alias: str) -> bool:
-        """Whether `pullback.scipy` has all that a program takes from a package, without solvers that may stay SciPy's."""
+        """Whether `pullback.scipy` has all that a program takes from a package, and no solver that may stay."""
         known = dir(self.names.packages.get(package.removeprefix("scipy.")))
         used = {
             n.attr
