@@ -402,6 +402,10 @@ LIKE = [
      "        self.a[0] = self.k", "self.k"),
     ("class M:\n    def __init__(self, k):\n        self.a = np.zeros(3)\n        self.k = k\n"
      "        self.a[0] = self.k", "k"),
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n        self.a = np.zeros(3)\n"
+     "    def h(self):\n        return self.k * 2\n    def g(self):\n        self.a[0] = self.h()", "k"),
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n    def h(self):\n        return [self.k]\n"
+     "def f(p):\n    m = M(p['k'])\n    a = np.zeros(3)\n    a[0] = m.h()[0]\n    return a", "p['k']"),
     ("class M:\n    def __init__(self, k):\n        self.k = k\n    def g(self):\n        a = np.zeros(3)\n"
      "        a[0] = self.k\n        return a", "self.k"),
 ]  # fmt: skip
@@ -416,6 +420,9 @@ def test_an_array_is_made_like_what_is_there(source: str, name: str) -> None:
 
 
 def test_where_no_tensor_is_found_any_has_a_name_that_the_program_has_not() -> None:
+    rk = "def rk(f, y0):\n    y = np.zeros(3)\n    y[0] = y0 + f(y0)\n    return y\n"
+    (only,) = findings(f"{HEAD}{rk}def g(x):\n    return rk(lambda y: y * x, np.array([1.0]))\n")
+    assert (only.write, only.edits) == ("np.zeros_like(t, float, shape=3)", ())
     source = f"{HEAD}def f(g, {{}}):\n    y = np.zeros(2)\n    y[1] = g()\n    return y\n"
     for others, name in (("n", "t"), ("t", "tensor"), ("t, tensor, a_tensor", "any_tensor")):
         (only,) = findings(source.format(others))

@@ -94,6 +94,7 @@ NOT_WRITTEN = [
     "import mpmath\nreturn float(mpmath.zeta(x))",
     "for row in x: row *= 2\nreturn row",
     "from scipy.optimize import minimize\ndef g(p):\n    return p @ x\nreturn minimize(g, x).x",
+    "from scipy.integrate import quad\nc = quad(abs, 0, 1)[0]\nreturn quad(lambda s: s * x[0], 0, 1)[0] * c",
     "import scipy.sparse as sp\nA = sp.csr_matrix(x)\nreturn A * x",
 ]
 

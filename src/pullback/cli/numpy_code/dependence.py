@@ -204,7 +204,7 @@ class Program(Text):
         several = len(self.functions.get(scope.name, [])) > 1 and scope.name != "__init__"
         starred = any(isinstance(a, ast.Starred) for _, c in places for a in c.args)
         starred |= any(k.arg is None for _, c in places for k in c.keywords)
-        outside = not places or any(self._is_outside(caller) for caller, _ in places)
+        outside = not places or any(self.is_outside(caller) for caller, _ in places)
         return outside or several or starred or name in self.taken
 
     def _name(self, scope: Scope) -> str:
@@ -218,14 +218,14 @@ class Program(Text):
             (s, c) for s, c in calls if isinstance(c.func, ast.Attribute) == as_method and not self.full_name(c.func)
         ]
 
-    def _is_outside(self, scope: Scope) -> bool:
+    def is_outside(self, scope: Scope) -> bool:
         """Whether a scope begins with data: the module, and functions as main(), which get no values."""
         return scope is self.module or (scope.name == "main" or VALUE not in dict(_parameters(scope.node)).values())
 
     def is_entry(self, scope: Scope) -> bool:
         """Whether a function is called from outside alone: what it gets may be what requires grad."""
         places = self.places(scope)
-        return not scope.of_class and scope.parent is self.module and all(self._is_outside(s) for s, _ in places)
+        return not scope.of_class and scope.parent is self.module and all(self.is_outside(s) for s, _ in places)
 
     def _round(self) -> bool:
         changed = False

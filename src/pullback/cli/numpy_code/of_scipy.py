@@ -19,6 +19,10 @@ IF_INNER = "if its result is differentiated: a solver that is called at the end,
 _OUTER = "minimize least_squares minimize_scalar root fsolve curve_fit".split()
 
 
+Needed = dict[str, list[tuple[Scope, ast.Call]]]
+"""The calls of SciPy's functions that get values of the parameters, by the function."""
+
+
 class Names:
     """What `pullback.scipy` has; nothing, where SciPy is not installed."""
 
@@ -65,7 +69,7 @@ class OfSciPy:
 
     def read(self) -> None:
         """Find the names that get values of the parameters; then the imports of these."""
-        needed: dict[str, list[tuple[Scope, ast.Call]]] = {}
+        needed: Needed = {}
         for scope in self.program.scopes:
             for node in scope.own():
                 for call in self._needed(node, scope):
@@ -168,15 +172,15 @@ class OfSciPy:
             why=f"of Tensors and arrays; import pullback; {self.names.refused[f'{package}.{name}']}",
         )
 
-    def _imports(self, here: dict[str, str], needed: dict[str, list[tuple[Scope, ast.Call]]]) -> None:
+    def _imports(self, here: dict[str, str], needed: Needed) -> None:
         for node in ast.walk(self.program.tree):
             match node:
                 case ast.ImportFrom(module=str(home), names=names, level=0) if home.partition(".")[0] == "scipy":
-                    self._from(node, home, names, here)
+                    self._from(node, home, names, here, needed)
                 case ast.Import(names=names):
                     for a in names:
                         if a.asname and a.name.startswith("scipy."):
-                            self._whole(node, a.name, a.asname, here)
+                            self._whole(node, a.name, a.asname, here, needed)
         for full, newer in here.items():
             package, name = self.names.split(full)
             for _, call in needed[full]:
@@ -188,17 +192,24 @@ class OfSciPy:
                     why = "SciPy computes on arrays; import pullback before"
                     self.reader.add(call, "scipy", write, text, why, edits=edits)
 
-    def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str]) -> None:
+    def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str], needed: Needed) -> None:
         """``import scipy.linalg as sl``."""
         used = {full.rpartition(".")[2] for full in here if full.startswith(f"{package}.")}
         parent, _, last = package.rpartition(".")
         if used:
             write = f"from pullback.{parent} import {last}" + f" as {alias}" * (alias != last)
             why = IF_INNER if used <= set(_OUTER) else ""
-            sure = len(node.names) == 1 and self._has_all(package, alias)
+            sure = len(node.names) == 1 and self._has_all(package, alias, needed)
             self.reader.add(node, "scipy", write, why=why, edits=None if sure else ())
 
-    def _has_all(self, package: str, alias: str) -> bool:
+    def _is_always(self, full: str, needed: Needed) -> bool:
+        """Whether a solver is differentiated wherever it is called: it returns Tensors, of functions of arrays too."""
+        calls = [n for n in ast.walk(self.program.tree) if isinstance(n, ast.Call)]
+        there = {id(call) for _, call in needed.get(full, [])}
+        others = [c for c in calls if self.program.full_name(c.func) == full and id(c) not in there]
+        return not others or not full.startswith(("scipy.integrate.", "scipy.optimize."))
+
+    def _has_all(self, package: str, alias: str, needed: Needed) -> bool:
         """Whether `pullback.scipy` has all that a program takes from a package, and no solver that may stay."""
         known = dir(self.names.packages.get(package.removeprefix("scipy.")))
         used = {
@@ -206,9 +217,12 @@ class OfSciPy:
             for n in ast.walk(self.program.tree)
             if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == alias
         }
-        return self.names.installed and used <= set(known) - set(_OUTER)
+        sure = all(self._is_always(f"{package}.{name}", needed) for name in used)
+        return self.names.installed and sure and used <= set(known) - set(_OUTER)
 
-    def _from(self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str]) -> None:
+    def _from(
+        self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str], needed: Needed
+    ) -> None:
         taken: list[str] = []
         left: list[str] = []
         sure = self.names.installed
@@ -217,11 +231,11 @@ class OfSciPy:
             renamed = f" as {a.asname}" if a.asname else ""
             if own in here:
                 taken.append(here[own] + renamed * (here[own] == a.name))
-                sure &= here[own] == a.name not in _OUTER
+                sure &= here[own] == a.name not in _OUTER and self._is_always(own, needed)
             elif any(full.startswith(f"{own}.") for full in here):
                 taken.append(a.name + renamed)
                 package = own.removeprefix("scipy.") in self.names.packages
-                sure &= not package or self._has_all(own, a.asname or a.name)
+                sure &= not package or self._has_all(own, a.asname or a.name, needed)
             elif a.name not in _ENTRIES:
                 (taken if self.names.newer(*self.names.split(own)) == a.name else left).append(a.name + renamed)
             else:

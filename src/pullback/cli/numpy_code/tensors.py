@@ -43,7 +43,8 @@ class _Search(Certain):
         scope: Scope | None = self.scope
         while scope is not None:
             for name in scope.parameters:
-                if scope.levels.get(name) == VALUE and name != "self" and self._is_number_or_array(name, scope):
+                depends = scope.levels.get(name) == VALUE and not self._gets_constants(name, scope)
+                if depends and name != "self" and self._is_number_or_array(name, scope):
                     yield name
             scope = scope.parent
 
@@ -76,6 +77,10 @@ class _Search(Certain):
                 return
         for part in parts:
             yield from self._of(part, scope)
+        if isinstance(value, ast.Call) and not self.program.full_name(value.func):
+            for inner in self.program.functions.get(key_of(value.func).lstrip("."), []):
+                for result in inner.returned:
+                    yield from self._of(result, inner)
 
     def _given(self, value: ast.expr, scope: Scope) -> Iterator[str]:
         """What a parameter of another function is given, where that is called."""
@@ -92,7 +97,7 @@ class _Search(Certain):
         if not isinstance(root, ast.Name):
             return False
         home = self.program.home(root.id, scope)
-        if home is None or home is not self.program.home(root.id, self.scope):
+        if home is None or home is not self.program.home(root.id, self.scope) or self._gets_constants(root.id, home):
             return False
         if home is not self.scope:
             return home is not self.program.module or self._is_bound(root, home)
@@ -103,6 +108,14 @@ class _Search(Certain):
             if (own and not before) or (places and self.scope.name == "__init__" and not before):
                 return False
         return root.id in self.scope.parameters or self._is_bound(root, home)
+
+    def _gets_constants(self, name: str, scope: Scope) -> bool:
+        """Whether a parameter gets constants alone, where functions of the file call this one with their values."""
+        if name not in scope.parameters or name == "self":
+            return False
+        given = [(value, caller) for n, value, caller in self.program.given(scope) if n == name]
+        levels = [self.program.level(v, caller) for v, caller in given if not self.program.is_outside(caller)]
+        return bool(levels) and max(levels) != VALUE
 
     def _is_bound(self, name: ast.Name, home: Scope) -> bool:
         """Whether a name is bound before the statement, whatever branches are taken."""
@@ -141,8 +154,10 @@ class _Search(Certain):
             case ast.Subscript(value=value) as parent:
                 return value is name and key_of(parent) != ""
             case ast.Attribute() as parent:
-                called = self.program.parents.get(parent)
-                return not (isinstance(called, ast.Call) and called.func is parent) and parent.attr not in _OF_ARRAYS
+                call = self.program.parents.get(parent)
+                if isinstance(call, ast.Call) and call.func is parent:
+                    return any(s.of_class for s in self.program.functions.get(parent.attr, []))
+                return parent.attr not in _OF_ARRAYS
         return False
 
     def _is_number_or_array(self, name: str, scope: Scope) -> bool:
