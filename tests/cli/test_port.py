@@ -255,6 +255,14 @@ def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
     assert told == [(4, "p"), (6, "numpy.stack([helper(p[0], 2.0), p[1]])")]
 
 
+def test_a_function_that_is_handed_on_may_read_the_parameters() -> None:
+    source = (
+        "def solve(f, y0):\n    return f(y0) + y0\n"
+        "def g(a):\n    def f(y):\n        return a * y\n    return solve(f, np.ones(2)).std()\n"
+    )
+    assert [f.write for f in findings(HEAD + source)] == ["np.std(solve(f, np.ones(2)))"]
+
+
 def test_functions_that_call_each_other_are_read_to_the_end() -> None:
     source = "def f(x):\n    return g(x) if x > 0 else x\ndef g(x):\n    return f(float(x) - 1.0)\n"
     assert [f.line for f in findings(source)] == [4]

@@ -48,6 +48,7 @@ WRITTEN = [
     ("return (x + 1).std() ** 2, -math.exp(x[0]) ** 2", "return np.std(x + 1) ** 2, -np.exp(x[0]) ** 2"),
     ("return np.outer(x, x).dot(x).dot(x)", "return (np.outer(x, x) @ x) @ x"),
     ("return complex(x[0], x[1]) ** 2", "return (x[0] + 1j * x[1]) ** 2"),
+    ("m = x.mean(axis=0)\nm -= m.max()\nreturn m", "m = x.mean(axis=0)\nm = m - m.max()\nreturn m"),
     ("return x[::-1, ::-1]", "return np.flip(np.flip(x, 1), 0)"),
     ("return x[0, ::-1], x[0, :, ::-1]", "return np.flip(x[0, :], 0), np.flip(x[0, :, :], 1)"),
     ("return math.log(x[0], 2), math.dist(x, x), math.hypot(x[0], x[1], x[2])",

@@ -12,6 +12,9 @@ _VIEWS = frozenset(
     moveaxis broadcast_to diag diagonal real imag split array_split hsplit vsplit flip fliplr flipud rot90 expand_dims
     view broadcast_arrays require""")
 )
+_NEW = frozenset(
+    _words("copy astype dot flatten repeat sum mean max min std var prod cumsum cumprod clip round take ptp")
+)
 _SHAPES = frozenset(_words("shape size ndim dtype itemsize nbytes"))
 _READERS = frozenset(
     _words("len float int abs print sum min max round complex bool str repr isinstance type enumerate")
@@ -111,7 +114,7 @@ class Certain:
             case ast.Call(func=func):
                 full, method = self.program.full_name(func), key_of(func)
                 return (full.startswith("numpy.") and full.rpartition(".")[2] not in _VIEWS) or (
-                    not full and method in (".copy", ".astype", ".dot", ".sum", ".flatten", ".repeat")
+                    not full and method.lstrip(".") in _NEW
                 )
         return False
 

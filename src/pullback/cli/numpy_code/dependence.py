@@ -305,8 +305,9 @@ class Program(Text):
                 return CONSTANT
             case ast.Name(id=name):
                 home = self.home(name, scope)
-                if home is None:
-                    return CONSTANT
+                if home is None:  # a function inside of another may read the parameters
+                    own = (s for s in self.functions.get(name, []) if s.parent is not self.module and not s.of_class)
+                    return max((s.result for s in own), default=CONSTANT)
                 return CONSTANT if name in self.integers.get(home, ()) else home.levels.get(name, CONSTANT)
             case ast.Attribute(attr="shape" | "size" | "ndim" | "dtype"):
                 return CONSTANT
