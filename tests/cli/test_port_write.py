@@ -49,6 +49,8 @@ WRITTEN = [
     ("return np.outer(x, x).dot(x).dot(x)", "return (np.outer(x, x) @ x) @ x"),
     ("return complex(x[0], x[1]) ** 2", "return (x[0] + 1j * x[1]) ** 2"),
     ("m = x.mean(axis=0)\nm -= m.max()\nreturn m", "m = x.mean(axis=0)\nm = m - m.max()\nreturn m"),
+    ("P, x = np.eye(2), x * 2\nP -= x.dot(P.dot(x)) * P\nreturn P",
+     "P, x = np.eye(2), x * 2\nP = P - x @ (P @ x) * P\nreturn P"),
     ("return x[::-1, ::-1]", "return np.flip(np.flip(x, 1), 0)"),
     ("return x[0, ::-1], x[0, :, ::-1]", "return np.flip(x[0, :], 0), np.flip(x[0, :, :], 1)"),
     ("return math.log(x[0], 2), math.dist(x, x), math.hypot(x[0], x[1], x[2])",
@@ -160,6 +162,12 @@ def test_what_is_given_is_copied_if_nobody_looks_at_it_later(given: str, written
     assert rewritten(source)[0] == (copied if written else source)
 
 
+def test_what_is_given_is_copied_before_the_loop() -> None:
+    source = f"{HEAD}def f(W):\n    for row in W:\n        row /= row.sum()\n    return W\nf(np.ones((2, 2)))\n"
+    after = "    W = W.copy()\n    for i in range(len(W)):\n        W[i] /= W[i].sum()\n    return W\n"
+    assert after in rewritten(source)[0]
+
+
 # -- imports -----------------------------------------------------------------------------------------------------------
 
 IMPORTS = [
@@ -187,6 +195,11 @@ IMPORTS = [
 def test_what_it_imports(before: str, after: str) -> None:
     assert rewritten(before)[0] == after
     assert rewritten(after) == (after, [])
+
+
+def test_an_import_of_what_is_not_differentiated_is_not_listed() -> None:
+    source = "from scipy import stats\nfrom scipy import linalg\ndef f(x):\n    return stats.norm.pdf(x)\n"
+    assert [f.line for f in findings(source)] == [1]
 
 
 def test_advice_keeps_the_prefix_of_a_sparse_matrix() -> None:

@@ -33,7 +33,7 @@ def findings(source: str) -> list[Finding]:
         Writes(program, scope, found, writes).read()
         Expressions(program, scope, found).read()
     OfSciPy(program, Reader(program, program.module, found)).read()
-    return sorted(dict.fromkeys(found))
+    return list({(f.line, f.column, f.written, f.write): f for f in sorted(found, reverse=True)}.values())[::-1]
 
 
 def rewritten(source: str) -> tuple[str, list[Finding]]:

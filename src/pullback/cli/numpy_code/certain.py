@@ -135,6 +135,8 @@ class Certain:
                 return name in _SHAPES or self._is_read(parent)
             case ast.Call(func=ast.Name(id=name)) if not self.program.full_name(parent.func):
                 return name in _READERS and self.program.home(name, self.scope) is None
+            case ast.Call(func=ast.Attribute(attr="dot")):
+                return True
             case ast.Call(func=func):
                 full = self.program.full_name(func)
                 new = full.startswith("numpy.") and full.rpartition(".")[2] not in _VIEWS

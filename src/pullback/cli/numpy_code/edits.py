@@ -10,7 +10,6 @@ from .dependence import Program
 
 ATOMS = ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Tuple, ast.ListComp
 _IN_BRACKETS = ast.Call, ast.keyword, ast.List, ast.Subscript
-_ALONE = ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Tuple
 
 
 class Edit(NamedTuple):
@@ -47,10 +46,18 @@ class Editor:
         called = isinstance(parent, ast.Call) and parent.func is node
         owner = isinstance(parent, ast.Subscript) and parent.value is node
         enclosed = isinstance(parent, _IN_BRACKETS) and not called and not owner
-        free = enclosed or isinstance(parent, _ALONE)
-        if (not free and not isinstance(value, ATOMS)) or (not enclosed and not _stands_alone(text)):
+        if not self._fits(node, text) or (not enclosed and not _stands_alone(text)):
             text = f"({text})"
         return (Edit(*program.span(node), text, True, required),)
+
+    def _fits(self, node: ast.expr, text: str) -> bool:
+        """Whether a text needs no brackets, in the expression around it."""
+        whole: ast.AST = node
+        while isinstance(self.program.parents[whole], ast.expr):
+            whole = self.program.parents[whole]
+        (first, last), (begin, end) = self.program.span(whole), self.program.span(node)
+        before, after = (self.program.data[a:b].decode() for a, b in ((first, begin), (end, last)))
+        return same_code(f"({before}{text}{after}\n)", f"({before}({text}\n){after}\n)")
 
     def statements(self, node: ast.stmt, *texts: str) -> tuple[Edit, ...]:
         """A statement that is replaced by several."""

@@ -217,7 +217,9 @@ class Expressions(Reader):
             loc, scale = texts.get("loc", "0.0"), texts.get("scale", "1.0")
             fixed = [operand(t) for t in (loc, scale) if not re.fullmatch(r"[\d.e+-]+", t)]
             size = texts.get("size", f"np.shape({' + '.join(fixed or [loc])})")
-            write = f"{operand(loc)} + {operand(scale)} * {self.text(call.func)}(size={size})"
+            parts = [] if texts.get("loc", "0") in ("0", "0.0") else [f"{operand(loc)} + "]
+            parts += [] if scale == "1.0" else [f"{operand(scale)} * "]
+            write = f"{''.join(parts)}{self.text(call.func)}(size={size})"
             self.add(call, "draw", write, edits=None if self._is_numpys_generator(call.func) else ())
         elif name in _DRAWS:
             self.add(

@@ -226,6 +226,8 @@ class OfSciPy:
         taken: list[str] = []
         left: list[str] = []
         sure = self.names.installed
+        if not any(f"{full}.".startswith(f"{home}.{a.name}.") for full in here for a in names):
+            return
         for a in names:
             own = f"{home}.{a.name}"
             renamed = f" as {a.asname}" if a.asname else ""
@@ -240,13 +242,12 @@ class OfSciPy:
                 (taken if self.names.newer(*self.names.split(own)) == a.name else left).append(a.name + renamed)
             else:
                 sure = False
-        if any(full.startswith(f"{home}.") for full in here):
-            why = IF_INNER if set(taken) <= set(_OUTER) else "" if self.names.installed else ABSENT
-            write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}"
-            rest = f"from {home} import {', '.join(left)}"
-            edits: tuple[Edit, ...] = ()
-            if sure and left:
-                edits = self.reader.edit.statements(node, write, rest)
-            elif sure:
-                edits = self.reader.edit.inserted(node, self.reader.text(node).index("scipy"), "pullback.")
-            self.reader.add(node, "scipy", f"{write}; {rest}" if left else write, why=why, edits=edits)
+        why = IF_INNER if set(taken) <= set(_OUTER) else "" if self.names.installed else ABSENT
+        write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}"
+        rest = f"from {home} import {', '.join(left)}"
+        edits: tuple[Edit, ...] = ()
+        if sure and left:
+            edits = self.reader.edit.statements(node, write, rest)
+        elif sure:
+            edits = self.reader.edit.inserted(node, self.reader.text(node).index("scipy"), "pullback.")
+        self.reader.add(node, "scipy", f"{write}; {rest}" if left else write, why=why, edits=edits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from .dependence import PLACE, VALUE, key_of, root_of
 from .edits import Edit
@@ -318,9 +319,16 @@ class Writes(AboutWrites):
             for_caller = not any(self._names(v, name) for v in self.scope.returned)  # a copy would not reach it
             if direct and not rebound and self.scope.levels.get(name) == VALUE and name != "self" and not for_caller:
                 write = f"{name} = {name}.copy()"
-                first: ast.stmt = direct[0].node  # type: ignore[assignment]
+                first: ast.stmt = self._outermost_loop(direct[0].node)
                 edits = self.edit.before(first, write) if self._gets_new(name) else ()
                 self.add(first, "given", f"{write} before it", edits=edits)
+
+    def _outermost_loop(self, node: ast.AST) -> Any:
+        """The outermost loop of the function around a statement; or the statement."""
+        around = [node]
+        while (parent := self.program.parents[around[-1]]) is not self.scope.node:
+            around.append(parent)
+        return next((n for n in reversed(around) if isinstance(n, ast.For | ast.While)), node)
 
     def _gets_new(self, name: str) -> bool:
         """Whether all calls give what no name refers to, so that nobody misses what is written to it."""
