@@ -16,7 +16,7 @@ import pytest
 
 import pullback
 from pullback.cli import main
-from pullback.cli.numpy_code import findings
+from pullback.cli.numpy_code import findings, rewritten
 from pullback.cli.numpy_code.advice import KINDS, Finding
 
 pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
@@ -32,8 +32,9 @@ def found(body: str) -> list[Finding]:
 
 # -- what is found, and that it is right -------------------------------------------------------------------------------
 
-# The kind of the first finding, the body of a function of a vector x of four numbers. All findings are applied to the
-# text as an editor would, `t` being x; then the function gives what it gave on arrays, and passes gradcheck.
+# The kind of the first finding, the body of a function of a vector x of four numbers. All that can be written is, and
+# the function gives what it gave on arrays. What is left to the person (`LEFT`) is applied to the text; then the
+# function gives the same on Tensors, and passes gradcheck.
 MENDED = [
     ("made", "a = np.zeros(4)\na[1:] = np.cumsum(x)[:3]\nreturn a.sum()"),
     ("made", "a = np.empty((2, 4), float)\na[0] = x\na[1] = x**2\nreturn a.sum(axis=0)"),
@@ -57,6 +58,8 @@ MENDED = [
     ("list", "return np.sum([x[0], x[1] ** 2])"),
     ("list", "return np.interp(0.2, [0.0, x[0]], [1.0, 2.0])"),
     ("operand", "return x[:2] + [1.0, 2.0]"),
+    ("operand", "return x[:2] - [1.0, 2.0]"),
+    ("operand", "return (x[:2] * 2.0) @ [1.0, 2.0]"),
     ("std", "return x.std() + x.var(ddof=1)"),
     ("sort", "y = x * np.array([3.0, -1.0, 2.0, 0.5])\ny.sort()\nreturn y"),
     ("max", "return np.outer(x, x).max(axis=1) + np.outer(x, x).min(0)"),
@@ -116,19 +119,32 @@ MENDED = [
 X = np.array([0.7, 1.3, 0.4, 2.1])
 
 
+# What is left to the person: the value might be a list, a string or None, the rows of a matrix might be meant, the
+# caller might look at what is written to, * of a matrix of SciPy's is no product of elements.
+LEFT = {
+    "return x[:2] + [1.0, 2.0]",
+    "return x[0].item() * x",
+    "return x * 2 if isinstance(x, np.ndarray) else x",
+    "return x * 2 if np.isscalar(x[0]) else x",
+    "x[0] = 1.0\nreturn x**2",
+    "a = x * 1.0\ns = a[0]\nfor k in range(2):\n    s += x[k]\nreturn s * a",
+    "from scipy.sparse import csc_matrix, diags\nreturn (csc_matrix(np.outer(x, x)) + diags(x)) @ x",
+    "from scipy.sparse import diags\nreturn diags([x, x[1:]], [0, 1]) @ np.ones(4)",
+    "from scipy.signal import find_peaks\nreturn x * len(find_peaks(np.tile(x, 3))[0])",
+}
+
+
 def apply(source: str) -> str:
-    """The program with every finding applied to its text, as an editor would."""
+    """The program with what is left to the person applied to its text, as an editor would."""
     lines = source.split("\n")
     for f in sorted(findings(source), key=lambda f: len(f.written)):
-        write = re.sub(r"\bt\b", "x", f.write) if f.kind in ("made", "eye") else f.write
         line = lines[f.line - 1]
-        if " before it" in write or " after it" in write:
+        if f.write.endswith(" before it"):
             indent = line[: len(line) - len(line.lstrip())]
-            added = f"{indent}{write.removesuffix(' before it').removesuffix(' after it')}"
-            lines[f.line - 1] = f"{added}\n{line}" if " before it" in write else f"{line}\n{added}"
+            lines[f.line - 1] = f"{indent}{f.write.removesuffix(' before it')}\n{line}"
         else:
-            assert f.written in line or f.kind == "refused", (f, line)
-            lines[f.line - 1] = line.replace(f.written, write)
+            assert f.written in line, (f, line)
+            lines[f.line - 1] = line.replace(f.written, f.write)
     return "\n".join(lines)
 
 
@@ -146,7 +162,17 @@ def test_what_it_says_to_write_is_right(kind: str, body: str) -> None:
     if "nonzero()[0]" not in body:
         with pytest.raises((RuntimeError, TypeError, ValueError, AttributeError, AssertionError)):
             _check(source, function(source)(X.copy()))
-    _check(apply(source), function(source)(X.copy()))
+    expected = function(source)(X.copy())
+    new, done = rewritten(source)
+    assert bool(findings(new)) == (body in LEFT)
+    assert bool(done) != (body in LEFT)
+    np.testing.assert_allclose(np.asarray(_plain(function(new)(X.copy()))), expected, rtol=1e-12)
+    _check(apply(new), expected)
+    assert rewritten(new) == (new, [])
+
+
+def _plain(value: Any) -> Any:
+    return value.detach().numpy() if isinstance(value, pullback.Tensor) else value
 
 
 def _check(source: str, expected: Any) -> None:
@@ -192,7 +218,7 @@ def test_each_kind_is_among_these() -> None:
 
 def test_the_lines_of_the_writes_are_named_where_the_array_is_made() -> None:
     (first,) = found("a = np.zeros(3)\na[0] = 1.0\na[1] = x[0]\nfor k in range(2):\n    a[k] += x[k]")
-    assert (first.line, first.write) == (4, "np.zeros_like(t, float, shape=3)")
+    assert (first.line, first.write) == (4, "np.zeros_like(x, float, shape=3)")
     assert "written to in lines 6, 8" in first.why
 
 
@@ -210,7 +236,7 @@ def test_an_attribute_is_followed_through_its_class() -> None:
             self.marks[i] = 1
     """
     (only,) = findings(textwrap.dedent(source))
-    assert (only.line, only.write) == (5, "np.zeros_like(t, float, shape=(n, n))")
+    assert (only.line, only.write) == (5, "np.zeros_like(rates, float, shape=(n, n))")
 
 
 def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
@@ -227,6 +253,14 @@ def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
     """
     told = [(f.line, f.write) for f in findings(textwrap.dedent(source))]
     assert told == [(4, "p"), (6, "numpy.stack([helper(p[0], 2.0), p[1]])")]
+
+
+def test_a_function_that_is_handed_on_may_read_the_parameters() -> None:
+    source = (
+        "def solve(f, y0):\n    return f(y0) + y0\n"
+        "def g(a):\n    def f(y):\n        return a * y\n    return solve(f, np.ones(2)).std()\n"
+    )
+    assert [f.write for f in findings(HEAD + source)] == ["np.std(solve(f, np.ones(2)))"]
 
 
 def test_functions_that_call_each_other_are_read_to_the_end() -> None:
@@ -333,9 +367,9 @@ def test_an_array_of_an_object_is_listed_where_it_is_made() -> None:
         "def f(x):\n    m = M(x)\n    m.step()\n    return np.sum(m.h)\n"
     )
     told = findings(HEAD + source)
-    assert [f.write for f in told] == ["np.zeros_like(t, float, shape=4)"]
+    assert [f.write for f in told] == ["np.zeros_like(x, float, shape=4)"]
     names: dict[str, Any] = {}
-    exec(HEAD + source.replace("np.zeros(4)", "np.zeros_like(x, float, shape=4)"), names)
+    exec(rewritten(HEAD + source)[0], names)
     x = pullback.rand(2, dtype=pullback.float64, requires_grad=True)
     assert pullback.autograd.gradcheck(names["f"], x)
 
@@ -345,7 +379,7 @@ def test_a_function_that_writes_for_its_caller_is_not_told_to_write_to_a_copy() 
     told = findings(HEAD + relax)
     assert [f.write for f in told] == ["m[..., 1] = m[..., 1].copy() * e + 1.0"]
     names: dict[str, Any] = {}
-    exec(HEAD + relax.replace(told[0].written, told[0].write), names)
+    exec(rewritten(HEAD + relax)[0], names)
 
     def f(x: Any) -> Any:
         m = np.zeros_like(x, float, shape=(3, 2))
@@ -359,12 +393,49 @@ def test_a_function_that_writes_for_its_caller_is_not_told_to_write_to_a_copy() 
     assert f(np.array([0.7, 2.0])) == pytest.approx(3 * (((2.0 * 0.7 + 1) * 0.7 + 1) * 0.7 + 1))
 
 
-def test_any_tensor_has_a_name_that_the_program_has_not() -> None:
-    told = findings(f"{HEAD}def f(x, t):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
-    assert [f.write for f in told] == ["np.zeros_like(tensor, float, shape=2)"]
-    assert "tensor is any Tensor" in told[0].why
-    told = findings(f"{HEAD}def f(x, t, tensor, a_tensor):\n    y = np.zeros(2)\n    y[1] = x[0] * t\n    return y\n")
-    assert [f.write for f in told] == ["np.zeros_like(any_tensor, float, shape=2)"]
+# What is written to an array, and the Tensor that it is made like: of a function of p, self.k and others.
+LIKE = [
+    ("def f(n, rate):\n    a = np.zeros(n)\n    a[0] = rate\n    return a", "rate"),
+    ("def f(n, p):\n    a = np.zeros(n)\n    a[0] = p['k'] * 2\n    return a", "p['k']"),
+    ("def f(p, n):\n    k = p.k\n    a = np.zeros(n)\n    a[0] = 2 * k\n    return a", "k"),
+    ("def f(p, n):\n    a = np.zeros(n)\n    k = p.k\n    a[0] = 2 * k\n    return a", "p.k"),
+    ("def f(x, y):\n    a = np.zeros(4)\n    for v in y:\n        a[0] = v\n    return a * x", "y"),
+    ("def f(x):\n    for v in x:\n        a = np.zeros(4)\n        a[0] = v\n    return a", "v"),
+    ("def f(x, c):\n    if c:\n        b = x * 2\n    a = np.zeros(4)\n    a[0] = b\n    return a", "x"),
+    ("def f(x):\n    parts = [x]\n    a = np.zeros(4)\n    a[0] = parts[0]\n    return a", "x"),
+    ("def f(g, x):\n    a = np.zeros(4)\n    a[0] = g(x)\n    return a", "x"),
+    ("def f(g, x):\n    a = np.zeros(4)\n    a[0] = g(1.0)\n    return a * x", "x"),
+    ("def f(x):\n    def g(n):\n        a = np.zeros(n)\n        a[0] = x\n        return a\n    return g(3)", "x"),
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n        self.a = np.zeros(3)\n"
+     "        self.a[0] = self.k", "self.k"),
+    ("class M:\n    def __init__(self, k):\n        self.a = np.zeros(3)\n        self.k = k\n"
+     "        self.a[0] = self.k", "k"),
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n        self.a = np.zeros(3)\n"
+     "    def h(self):\n        return self.k * 2\n    def g(self):\n        self.a[0] = self.h()", "k"),
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n    def h(self):\n        return [self.k]\n"
+     "def f(p):\n    m = M(p['k'])\n    a = np.zeros(3)\n    a[0] = m.h()[0]\n    return a", "p['k']"),
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n    def g(self):\n        a = np.zeros(3)\n"
+     "        a[0] = self.k\n        return a", "self.k"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "name"), LIKE)
+def test_an_array_is_made_like_what_is_there(source: str, name: str) -> None:
+    told = [f for f in findings(HEAD + source) if f.kind == "made"]
+    assert [f.write.partition("(")[2].partition(", ")[0] for f in told] == [name]
+    assert f"{name} has to be a Tensor; any other that the function gets would do" in told[0].why
+    assert f"np.zeros_like({name}, float" in rewritten(HEAD + source)[0]
+
+
+def test_where_no_tensor_is_found_any_has_a_name_that_the_program_has_not() -> None:
+    rk = "def rk(f, y0):\n    y = np.zeros(3)\n    y[0] = y0 + f(y0)\n    return y\n"
+    (only,) = findings(f"{HEAD}{rk}def g(x):\n    return rk(lambda y: y * x, np.array([1.0]))\n")
+    assert (only.write, only.edits) == ("np.zeros_like(t, float, shape=3)", ())
+    source = f"{HEAD}def f(g, {{}}):\n    y = np.zeros(2)\n    y[1] = g()\n    return y\n"
+    for others, name in (("n", "t"), ("t", "tensor"), ("t, tensor, a_tensor", "any_tensor")):
+        (only,) = findings(source.format(others))
+        assert (only.write, only.edits) == (f"np.zeros_like({name}, float, shape=2)", ())
+        assert f"{name} is any Tensor" in only.why
 
 
 # -- one source of truth -----------------------------------------------------------------------------------------------
@@ -401,7 +472,7 @@ PARAMETERS = "t, a, b, c, d, x, y, v, A, m, s, i, k, n: int, end, rng, r, data"
 def test_the_rows_of_the_page_are_found(left: str, right: list[str]) -> None:
     told = findings(f"{HEAD}import scipy.linalg, scipy.stats\ndef f({PARAMETERS}):\n    {left}\n")
     assert told, left
-    alike = {"len(m)": "n", " > 0": " == 0", "t[0]": "t", "np.reshape(v, np.shape(y))": "v"}
+    alike = {"min(m.shape)": "n", " > 0": " == 0", "t[0]": "t", "np.resize(v, np.shape(y))": "v", "row_number": "i"}
     parts = [f.write.partition(" for x in ")[0].partition(", its place")[0] for f in told]
     parts += [part.replace(ours, pages) for part in parts for ours, pages in alike.items()]
     assert any(part in row or row in part for part in parts for row in right), (told, right)
@@ -419,9 +490,10 @@ def test_the_page_shows_what_the_command_prints(tmp_path: Path, monkeypatch: Any
             r"```python\n(.+?)```\n.*?```sh\n(pullback port .+?)\n```\n.*?```text\n(.+?)```", text, re.DOTALL
         ).groups()  # type: ignore[union-attr]
         monkeypatch.chdir(tmp_path)
-        _, name, file = command.split()
+        _, name, option, file = command.split()
         (tmp_path / file).write_text(program)
-        assert main.main([name, file]) == 0
+        (tmp_path / "decay_pullback.py").unlink(missing_ok=True)
+        assert main.main([name, option, file]) == 0
         assert capsys.readouterr().out == output
 
 

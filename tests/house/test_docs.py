@@ -165,7 +165,8 @@ def test_every_block_of_code_is_one_that_runs(path: Path) -> None:
             started = kind == "```text" and lines[0] == "$ python examples/cuda_kernel.py"
             assert started or [line for line in lines if line not in KERNELS] == [], block
         elif path.name == "numpy_code.md" and not block.startswith("```pycon"):
-            assert re.match(r"```(python\nimport math|sh\npullback port decay.py\n```|text\ndecay.py:)", block), block
+            shown = r"```(python\nimport math|sh\npullback port --write decay.py\n```|text\ndecay.py:)"
+            assert re.match(shown, block), block
         elif not (path.name == "distributed.md" and block.startswith("```python\nimport pullback as torch\n")):
             assert block.startswith("```pycon\n>>> "), block
 

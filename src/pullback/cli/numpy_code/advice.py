@@ -6,16 +6,18 @@ import ast
 import re
 from typing import NamedTuple
 
+from .certain import Certain
 from .dependence import Program, Scope
+from .edits import Edit, Editor, same_code
 
 _DEPENDS = "if it depends on the parameters: "
 
 KINDS = {
     "made": (
         "`out = np.zeros(n)`, then `out[i] = t`",
-        "an array holds no graph; {t} is any Tensor that the function gets",
+        "an array holds no graph; {t}",
     ),
-    "eye": ("`np.eye(n)`, `np.ones(n)` that is written to", "an array holds no graph; {t} is any Tensor there"),
+    "eye": ("`np.eye(n)`, `np.ones(n)` that is written to", "an array holds no graph; {t}"),
     "whole": ("`out += t`, where `out` is an array", "an array holds no graph"),
     "full": ("`np.full(n, t)`, `np.full_like(a, t)`", "an array holds no graph"),
     "arange": ("`np.arange(t, end)`", _DEPENDS + "an array holds no graph"),
@@ -77,7 +79,7 @@ ENTRIES = (
 
 
 class Finding(NamedTuple):
-    """A line, what is written there, and what to write."""
+    """A line, what is written there, and what to write; the edits that do it, where that is sure and the same."""
 
     line: int
     column: int
@@ -85,24 +87,45 @@ class Finding(NamedTuple):
     written: str
     write: str
     why: str
+    edits: tuple[Edit, ...] = ()
 
 
-class Reader:
+class Reader(Certain):
     """One scope of a program, read for one group of rules. `found` collects what they find."""
 
     def __init__(self, program: Program, scope: Scope, found: list[Finding]) -> None:
-        self.program, self.scope, self.found = program, scope, found
+        super().__init__(program, scope)
+        self.found = found
+        self.edit = Editor(program)
 
-    def add(self, node: ast.AST, kind: str, write: str, written: str = "", why: str = "") -> None:
-        """Enter a finding at a node."""
+    def add(
+        self,
+        node: ast.AST,
+        kind: str,
+        write: str,
+        written: str = "",
+        why: str = "",
+        *,
+        edits: tuple[Edit, ...] | None = None,
+    ) -> None:
+        """Enter a finding at a node. `edits` do what `write` says: by default it replaces the node."""
         said = f"{KINDS[kind][1]}; {why}" if why.startswith("written") else why or KINDS[kind][1]
-        said = said.replace("{t}", self.program.tensor)
         place = node.lineno, node.col_offset  # type: ignore[attr-defined]
-        write = re.sub(r"\bnp\.", f"{self.program.numpy}.", " ".join(write.split()))
-        self.found.append(Finding(*place, kind, short(written or self.text(node)), write, said))
+        write = self.numpys(write)
+        edits = self.edit.replaced(node, write) if edits is None else edits
+        written, write = short(written or self.text(node)), " ".join(write.split())
+        self.found.append(Finding(*place, kind, written, write, said, edits))
+
+    def numpys(self, text: str) -> str:
+        """A text with the name that NumPy has in the program."""
+        return re.sub(r"\bnp\.", f"{self.program.numpy}.", text)
+
+    def at(self, node: ast.AST, text: str, needs: str = "") -> tuple[Edit, ...]:
+        """The edit that replaces a node."""
+        return self.edit.replaced(node, self.numpys(text), needs)
 
     def text(self, node: ast.AST) -> str:
-        """A node as it is written in the file, on one line."""
+        """A node as it is written in the file."""
         return self.program.text(node)
 
     def arguments(self, call: ast.Call, without: tuple[str, ...] = ()) -> list[str]:
@@ -113,35 +136,16 @@ class Reader:
     def in_full(self, node: ast.AugAssign) -> str:
         """``s = s + t`` for ``s += t``."""
         sign = self.text(node)[len(self.text(node.target)) :].partition("=")[0].strip()
-        return f"{self.text(node.target)} = {self.text(node.target)} {sign} {operand(self.text(node.value))}"
+        a, value = self.text(node.target), self.text(node.value)
+        plain, sure = (f"{a} = {a} {sign} {v}" for v in (value, f"({value})"))
+        return plain if same_code(plain, sure) else sure
 
     def level(self, node: ast.AST | None) -> int:
         """The level of a value here."""
         return self.program.level(node, self.scope)
-
-    def is_list(self, node: ast.expr) -> bool:
-        """Whether a value is plainly a list."""
-        if isinstance(node, ast.List | ast.ListComp | ast.GeneratorExp | ast.Tuple):
-            return True
-        if isinstance(node, ast.Call):
-            return isinstance(node.func, ast.Name) and node.func.id in ("list", "sorted", "tuple", "zip", "map")
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
-            return self.is_list(node.left) or self.is_list(node.right)
-        values = self.program.bindings(node, self.scope) if isinstance(node, ast.Name | ast.Attribute) else []
-        return any(
-            isinstance(v, ast.List | ast.ListComp) or (isinstance(v, ast.Call) and self.is_list(v)) for _, v in values
-        )
 
 
 def short(text: str, most: int = 72) -> str:
     """A text of at most so many characters."""
     text = re.sub(r"\s+", " ", text)
     return text if len(text) <= most else f"{text[: most - 3]}..."
-
-
-def operand(text: str) -> str:
-    """A text as an operand: in brackets, where it is more than a name, a call or a number."""
-    return text if isinstance(ast.parse(text, mode="eval").body, ATOMS) else f"({text})"
-
-
-ATOMS = ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.Tuple, ast.ListComp

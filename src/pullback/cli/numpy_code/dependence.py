@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .program_text import Text
+
 CONSTANT, PLACE, VALUE = 0, 1, 2
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -27,7 +29,9 @@ _CONSTANTS = frozenset(
     _words("""shape size ndim dtype result_type finfo iinfo allclose array_equal diag_indices tril_indices triu_indices
     ix_ iscomplexobj isrealobj empty_like zeros_like ones_like""")
 )
-_OF_TEXT = frozenset(_words("index count keys split format join strip startswith endswith lower upper exists open"))
+_OF_TEXT = frozenset(
+    _words("index count keys split format join strip startswith endswith lower upper exists open detach")
+)
 _BUILTIN_CONSTANTS = frozenset(_words("len range isinstance str print open hasattr type int bool repr format id"))
 _SAME = frozenset(_words("T real imag flat mT"))
 
@@ -80,16 +84,14 @@ def root_of(target: ast.expr) -> ast.expr:
     return target
 
 
-class Program:
+class Program(Text):
     """A parsed file, with the scopes in it and the levels of what is bound."""
 
     def __init__(self, source: str) -> None:
-        self.tree = tree = ast.parse(source)
-        self._lines = [line.encode() for line in source.split("\n")]
-        self._texts: dict[ast.AST, str] = {}
+        super().__init__(source)
         self._levels: dict[ast.AST, int] = {}  # as of this round
         self.imported: dict[str, str] = {}
-        self.module = Scope(tree, None)
+        self.module = Scope(self.tree, None)
         self.scopes = [self.module]
         self.integers: dict[Scope | None, set[str]] = {}
         self.functions: dict[str, list[Scope]] = {}
@@ -100,14 +102,19 @@ class Program:
         self.shared_levels: dict[str, int] = {}
         self.parts: list[tuple[Scope, str, ast.expr]] = []  # what is written to a part of what a name holds
         self._enter(self.module, "")
+        self._scope_of = {scope.node: scope for scope in self.scopes}
         for scope, key, value in self.parts:
             if (home := self.home(key, scope)) is not None:
                 home.bound.setdefault(key, []).append(value)
         self.is_script = not self.functions
         self.numpy = next((name for name, home in self.imported.items() if home == "numpy"), "np")
-        words = set(re.findall(r"\w+", source))
-        self.tensor = next((name for name in ("t", "tensor", "a_tensor") if name not in words), "any_tensor")
+        self._words = set(re.findall(r"\w+", source))
+        self.tensor = self.free_name("t", "tensor", "a_tensor", "any_tensor")
         self._settle()
+
+    def free_name(self, *names: str) -> str:
+        """The first of these names that the program has not, or the last."""
+        return next((name for name in names if name not in self._words), names[-1])
 
     # -- what is there -------------------------------------------------------------------------------------------------
 
@@ -197,7 +204,7 @@ class Program:
         several = len(self.functions.get(scope.name, [])) > 1 and scope.name != "__init__"
         starred = any(isinstance(a, ast.Starred) for _, c in places for a in c.args)
         starred |= any(k.arg is None for _, c in places for k in c.keywords)
-        outside = not places or any(self._is_outside(caller) for caller, _ in places)
+        outside = not places or any(self.is_outside(caller) for caller, _ in places)
         return outside or several or starred or name in self.taken
 
     def _name(self, scope: Scope) -> str:
@@ -211,14 +218,14 @@ class Program:
             (s, c) for s, c in calls if isinstance(c.func, ast.Attribute) == as_method and not self.full_name(c.func)
         ]
 
-    def _is_outside(self, scope: Scope) -> bool:
+    def is_outside(self, scope: Scope) -> bool:
         """Whether a scope begins with data: the module, and functions as main(), which get no values."""
         return scope is self.module or (scope.name == "main" or VALUE not in dict(_parameters(scope.node)).values())
 
     def is_entry(self, scope: Scope) -> bool:
         """Whether a function is called from outside alone: what it gets may be what requires grad."""
         places = self.places(scope)
-        return not scope.of_class and scope.parent is self.module and all(self._is_outside(s) for s, _ in places)
+        return not scope.of_class and scope.parent is self.module and all(self.is_outside(s) for s, _ in places)
 
     def _round(self) -> bool:
         changed = False
@@ -254,6 +261,12 @@ class Program:
             value = value.args[0]  # type: ignore[attr-defined]
         return any(isinstance(c, ast.Constant) and isinstance(c.value, float) for c in _literals(value))
 
+    def scope_of(self, node: ast.AST) -> Scope:
+        """The scope that a node is in."""
+        while (node := self.parents[node]) not in self._scope_of:
+            pass
+        return self._scope_of[node]
+
     def home(self, name: str, scope: Scope) -> Scope | None:
         """The scope that binds a name."""
         while scope is not None and name not in scope.bound and name not in scope.parameters:
@@ -278,16 +291,6 @@ class Program:
                 return f"{home}.{name}" if home else ""
         return ""
 
-    def text(self, node: ast.AST) -> str:
-        """A node as it is written in the file, on one line."""
-        if node not in self._texts:
-            first, last = node.lineno - 1, node.end_lineno - 1  # type: ignore[attr-defined]
-            lines = self._lines[first : last + 1]
-            lines[-1] = lines[-1][: node.end_col_offset]  # type: ignore[attr-defined]
-            lines[0] = lines[0][node.col_offset :]  # type: ignore[attr-defined]
-            self._texts[node] = " ".join(b" ".join(lines).decode().split())
-        return self._texts[node]
-
     def level(self, node: ast.AST | None, scope: Scope) -> int:
         """How far a value may depend on the parameters."""
         if node is None:
@@ -302,8 +305,9 @@ class Program:
                 return CONSTANT
             case ast.Name(id=name):
                 home = self.home(name, scope)
-                if home is None:
-                    return CONSTANT
+                if home is None:  # a function inside of another may read the parameters
+                    own = (s for s in self.functions.get(name, []) if s.parent is not self.module and not s.of_class)
+                    return max((s.result for s in own), default=CONSTANT)
                 return CONSTANT if name in self.integers.get(home, ()) else home.levels.get(name, CONSTANT)
             case ast.Attribute(attr="shape" | "size" | "ndim" | "dtype"):
                 return CONSTANT

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from .advice import ENTRIES, Finding, Reader
+from .advice import ENTRIES, KINDS, Finding, Reader
 from .dependence import CONSTANT, MAKERS, VALUE, Program, Scope, key_of, root_of
+from .edits import Edit
+from .tensors import tensor_for
 
 _words = str.split
 _WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
@@ -118,27 +120,22 @@ class MadePlain(AboutWrites):
         constant = not makers and self._is_constant_array(value)
         why = f"written to in line{'s' if len(parts) > 1 else ''} {_listed(parts)}"
         if parts and self._matrix(value):
-            self.add(node, "entries", ENTRIES, why=f"SciPy's matrix holds numbers; {why}")
+            self.add(node, "entries", ENTRIES, why=f"SciPy's matrix holds numbers; {why}", edits=())
         elif parts and constant:
             if any(self._is_a_tensor(v) for _, v in self.program.bindings(target, self.scope)):
                 return
-            a = self.text(target)
-            self.add(
-                node,
-                "made",
-                f"{a} = {a} + np.zeros_like({self.program.tensor}, float, shape=np.shape({a})) after it",
-                why=why,
-            )
-        elif parts:
+            a, t = self.text(target), tensor_for(self.program, self.scope, node, [w.node for w in writes])
+            write = f"{a} = {a} + np.zeros_like({t or self.program.tensor}, float, shape=np.shape({a}))"
+            edits = self.edit.after(node, self.numpys(write)) if t else ()
+            self._like(t, node, "made", f"{write} after it", why, edits)
+        elif parts or (makers and writes and isinstance(target, ast.Attribute)):  # other arrays may be made of it
+            t = tensor_for(self.program, self.scope, node, [w.node for w in writes])
             for call in makers:
-                self._made(call, why)
-        elif makers and writes and isinstance(target, ast.Attribute):  # other arrays may be made of it
-            for call in makers:
-                self._made(call, f"written to in line {writes[0].line}")
+                self._made(call, t, why if parts else f"written to in line {writes[0].line}")
         elif makers or constant:
             for w in writes:
                 if isinstance(w.node, ast.AugAssign):
-                    self.add(w.node, "whole", self.in_full(w.node))
+                    self.add(w.node, "whole", self.in_full(w.node), edits=None if self.is_unshared(target) else ())
 
     def _matrix(self, value: ast.expr) -> bool:
         full = self.program.full_name(value.func) if isinstance(value, ast.Call) else ""
@@ -176,28 +173,35 @@ class MadePlain(AboutWrites):
         given = [k.value for k in call.keywords if k.arg == "dtype"] or call.args[place : place + 1]
         return self.text(given[0]) if given else ""
 
-    def _made(self, call: ast.Call, why: str) -> None:
+    def _like(
+        self, t: str, node: ast.AST, kind: str, write: str, why: str, edits: tuple[Edit, ...] | None = None
+    ) -> None:
+        """Enter that an array is made like a Tensor; it is not chosen by itself, where `t` is ""."""
+        chosen = f"{t} has to be a Tensor; any other that the function gets would do"
+        reason = KINDS[kind][1].format(t=chosen if t else f"{self.program.tensor} is any Tensor that the function gets")
+        self.add(node, kind, write, why=f"{reason}; {why}", edits=edits if t else ())
+
+    def _made(self, call: ast.Call, chosen: str, why: str) -> None:
         name, texts = self.maker(call.func), [*map(self.text, call.args)]
         named = {k.arg: self.text(k.value) for k in call.keywords}
-        np, t = self.text(call.func).rpartition(".")[0] or "np", self.program.tensor
+        np, t = self.text(call.func).rpartition(".")[0] or "np", chosen or self.program.tensor
         if name.endswith("_like"):
             value = [texts[1] if len(texts) > 1 else named.get("fill_value", "value")] if name == "full_like" else []
             kind = (texts[1 + len(value) :] or [named.get("dtype", "float")])[0]
             given = ", ".join([t, *value, kind])
-            self.add(call, "made", f"{np}.{name}({given}, shape=np.shape({texts[0]}))", why=why)
+            self._like(chosen, call, "made", f"{np}.{name}({given}, shape=np.shape({texts[0]}))", why)
             return
         dtype = self._dtype(call, name) or "float"
         shape = texts[0] if texts else named.get("shape", named.get("N", "n"))
         if name in ("eye", "identity"):
             columns = texts[1] if name == "eye" and len(texts) > 1 else named.get("M", shape)
-            self.add(
-                call, "eye", f"{self.text(call)} + {np}.zeros_like({t}, float, shape=({shape}, {columns}))", why=why
-            )
+            write = f"{self.text(call)} + {np}.zeros_like({t}, float, shape=({shape}, {columns}))"
+            self._like(chosen, call, "eye", write, why)
         elif name == "full":
             filled = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
-            self.add(call, "made", f"{np}.full_like({t}, {filled}, {dtype}, shape={shape})", why=why)
+            self._like(chosen, call, "made", f"{np}.full_like({t}, {filled}, {dtype}, shape={shape})", why)
         else:
-            self.add(call, "made", f"{np}.{name}_like({t}, {dtype}, shape={shape})", why=why)
+            self._like(chosen, call, "made", f"{np}.{name}_like({t}, {dtype}, shape={shape})", why)
 
     def _is_constant_array(self, value: ast.expr) -> bool:
         """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from .advice import ENTRIES, Reader
 from .dependence import VALUE, Program, Scope, key_of
+from .edits import Edit
 
 _OLDER = {"diags": "diags_array", "eye": "eye_array", "identity": "eye_array", "spdiags": "diags_array"}
 _ENTRIES = ("lil_matrix", "dok_matrix", "lil_array", "dok_array")
@@ -16,6 +17,10 @@ _LIKE_SCIPYS = ("coo_matrix", "bsr_matrix", "bsr_array", "dia_matrix", "dia_arra
 ABSENT = "if it is there: SciPy is not installed here, so its names were not looked up"
 IF_INNER = "if its result is differentiated: a solver that is called at the end, with jac=, stays SciPy's"
 _OUTER = "minimize least_squares minimize_scalar root fsolve curve_fit".split()
+
+
+Needed = dict[str, list[tuple[Scope, ast.Call]]]
+"""The calls of SciPy's functions that get values of the parameters, by the function."""
 
 
 class Names:
@@ -64,7 +69,7 @@ class OfSciPy:
 
     def read(self) -> None:
         """Find the names that get values of the parameters; then the imports of these."""
-        needed: dict[str, list[tuple[Scope, ast.Call]]] = {}
+        needed: Needed = {}
         for scope in self.program.scopes:
             for node in scope.own():
                 for call in self._needed(node, scope):
@@ -134,13 +139,15 @@ class OfSciPy:
 
     def _report(self, places: list[tuple[Scope, ast.Call]], kind: str, write: Any, why: str = "") -> None:
         for call in {id(c): c for _, c in places}.values():
-            self.reader.add(call, kind, write(call), why=why)
+            self.reader.add(call, kind, write(call), why=why, edits=())
 
     def _renamed(self, call: ast.Call, newer: str) -> str:
         given = self.reader.arguments(call)
         if newer == "diags_array" and len(call.args) > 1:
             given[1] = f"offsets={given[1]}"
-        return f"{newer}({', '.join(given)})"
+        prefix = self.reader.text(call.func).rpartition(".")[0]
+        home = f"{'pullback.' * prefix.startswith('scipy.')}{prefix}." if prefix else ""
+        return f"{home}{newer}({', '.join(given)})"
 
     def _refused(self, places: list[tuple[Scope, ast.Call]], package: str, name: str) -> None:
         if package == "optimize" and all(c.args and key_of(c.args[0]) for _, c in places):
@@ -165,46 +172,82 @@ class OfSciPy:
             why=f"of Tensors and arrays; import pullback; {self.names.refused[f'{package}.{name}']}",
         )
 
-    def _imports(self, here: dict[str, str], needed: dict[str, list[tuple[Scope, ast.Call]]]) -> None:
+    def _imports(self, here: dict[str, str], needed: Needed) -> None:
         for node in ast.walk(self.program.tree):
             match node:
                 case ast.ImportFrom(module=str(home), names=names, level=0) if home.partition(".")[0] == "scipy":
-                    self._from(node, home, names, here)
+                    self._from(node, home, names, here, needed)
                 case ast.Import(names=names):
                     for a in names:
                         if a.asname and a.name.startswith("scipy."):
-                            self._whole(node, a.name, a.asname, here)
+                            self._whole(node, a.name, a.asname, here, needed)
         for full, newer in here.items():
+            package, name = self.names.split(full)
             for _, call in needed[full]:
                 text = self.reader.text(call.func)
-                if text.startswith("scipy."):
-                    package, name = self.names.split(full)
-                    rest = text.removeprefix(f"scipy.{package}.{name}")
-                    write = f"pullback.scipy.{package}.{newer}{rest}"
-                    self.reader.add(call, "scipy", write, text, "SciPy computes on arrays; import pullback before")
+                if text.startswith("scipy.") and name == newer:
+                    write = f"pullback.{text}"
+                    sure = self.names.installed and name not in _OUTER
+                    edits = self.reader.at(call.func, write, f"pullback.scipy.{package}") if sure else ()
+                    why = "SciPy computes on arrays; import pullback before"
+                    self.reader.add(call, "scipy", write, text, why, edits=edits)
 
-    def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str]) -> None:
+    def _whole(self, node: ast.Import, package: str, alias: str, here: dict[str, str], needed: Needed) -> None:
         """``import scipy.linalg as sl``."""
-        used = [full.rpartition(".")[2] for full in here if full.startswith(f"{package}.")]
+        used = {full.rpartition(".")[2] for full in here if full.startswith(f"{package}.")}
         parent, _, last = package.rpartition(".")
         if used:
             write = f"from pullback.{parent} import {last}" + f" as {alias}" * (alias != last)
-            self.reader.add(node, "scipy", write, why=IF_INNER if set(used) <= set(_OUTER) else "")
+            why = IF_INNER if used <= set(_OUTER) else ""
+            sure = len(node.names) == 1 and self._has_all(package, alias, needed)
+            self.reader.add(node, "scipy", write, why=why, edits=None if sure else ())
 
-    def _from(self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str]) -> None:
+    def _is_always(self, full: str, needed: Needed) -> bool:
+        """Whether a solver is differentiated wherever it is called: it returns Tensors, of functions of arrays too."""
+        calls = [n for n in ast.walk(self.program.tree) if isinstance(n, ast.Call)]
+        there = {id(call) for _, call in needed.get(full, [])}
+        others = [c for c in calls if self.program.full_name(c.func) == full and id(c) not in there]
+        return not others or not full.startswith(("scipy.integrate.", "scipy.optimize."))
+
+    def _has_all(self, package: str, alias: str, needed: Needed) -> bool:
+        """Whether `pullback.scipy` has all that a program takes from a package, and no solver that may stay."""
+        known = dir(self.names.packages.get(package.removeprefix("scipy.")))
+        used = {
+            n.attr
+            for n in ast.walk(self.program.tree)
+            if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == alias
+        }
+        sure = all(self._is_always(f"{package}.{name}", needed) for name in used)
+        return self.names.installed and sure and used <= set(known) - set(_OUTER)
+
+    def _from(
+        self, node: ast.ImportFrom, home: str, names: list[ast.alias], here: dict[str, str], needed: Needed
+    ) -> None:
         taken: list[str] = []
         left: list[str] = []
+        sure = self.names.installed
+        if not any(f"{full}.".startswith(f"{home}.{a.name}.") for full in here for a in names):
+            return
         for a in names:
             own = f"{home}.{a.name}"
             renamed = f" as {a.asname}" if a.asname else ""
             if own in here:
                 taken.append(here[own] + renamed * (here[own] == a.name))
+                sure &= here[own] == a.name not in _OUTER and self._is_always(own, needed)
             elif any(full.startswith(f"{own}.") for full in here):
                 taken.append(a.name + renamed)
+                package = own.removeprefix("scipy.") in self.names.packages
+                sure &= not package or self._has_all(own, a.asname or a.name, needed)
             elif a.name not in _ENTRIES:
                 (taken if self.names.newer(*self.names.split(own)) == a.name else left).append(a.name + renamed)
-        if any(full.startswith(f"{home}.") for full in here):
-            rest = f"; from {home} import {', '.join(left)}" if left else ""
-            why = IF_INNER if set(taken) <= set(_OUTER) else "" if self.names.installed else ABSENT
-            write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}{rest}"
-            self.reader.add(node, "scipy", write, why=why)
+            else:
+                sure = False
+        why = IF_INNER if set(taken) <= set(_OUTER) else "" if self.names.installed else ABSENT
+        write = f"from pullback.{home} import {', '.join(dict.fromkeys(taken))}"
+        rest = f"from {home} import {', '.join(left)}"
+        edits: tuple[Edit, ...] = ()
+        if sure and left:
+            edits = self.reader.edit.statements(node, write, rest)
+        elif sure:
+            edits = self.reader.edit.inserted(node, self.reader.text(node).index("scipy"), "pullback.")
+        self.reader.add(node, "scipy", f"{write}; {rest}" if left else write, why=why, edits=edits)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from .dependence import PLACE, VALUE, key_of, root_of
+from .edits import Edit
 from .made_plain import AboutWrites, pairs
 
 _words = str.split
@@ -67,11 +69,19 @@ class Writes(AboutWrites):
             return
         k, v = self.text(kept), self.text(value)
         if isinstance(node, ast.AugAssign):
-            self.add(node, "overwritten", self.in_full(node) if key_of(target) else f"{k}.copy() for {k}")
+            if key_of(target):
+                self._rebound(node, target, self.in_full(node))
+            else:
+                self.add(node, "overwritten", f"{k}.copy() for {k}", edits=self.at(kept, f"{k}.copy()"))
         elif isinstance(target, ast.Subscript) and _is_whole(target.slice):
-            self.add(node, "overwritten", f"{self.text(target.value)} = {v}")
+            self._rebound(node, target.value, f"{self.text(target.value)} = {v}")
         else:
-            self.add(node, "overwritten", f"{self.text(target)} = {v.replace(k, f'{k}.copy()', 1)}")
+            write = f"{self.text(target)} = {v.replace(k, f'{k}.copy()', 1)}"
+            self.add(node, "overwritten", write, edits=self.at(kept, f"{k}.copy()"))
+
+    def _rebound(self, node: ast.stmt, target: ast.expr, write: str, why: str = "") -> None:
+        """A name that gets another array for one that is written over: if no other name has that."""
+        self.add(node, "overwritten", write, why=why, edits=None if self.is_unshared(target) else ())
 
     def _later(self, node: ast.stmt, value: ast.expr) -> None:
         """What an operation keeps of an array that is written to in a later line."""
@@ -88,7 +98,7 @@ class Writes(AboutWrites):
                 continue
             if isinstance(write, ast.AugAssign) and key_of(target):
                 why = f"a derivative needs what it writes over: see line {node.lineno}"
-                self.add(write, "overwritten", self.in_full(write), why=why)
+                self._rebound(write, target, self.in_full(write), why)
             else:
                 why = f"its derivative needs it, and line {write.lineno} writes over it"
                 self.add(kept, "overwritten", f"{self.text(kept)}.copy()", why=why)
@@ -166,10 +176,12 @@ class Writes(AboutWrites):
             return
         a, why = self.text(target), f"written to in line {later[0]}"
         if self.program.full_name(value.func).rpartition(".")[2] in _KEPT:
-            self.add(node, "result", f"{a} = {self.text(value)}.copy()", why=why)
+            copy = f"{self.text(value)}.copy()"
+            self.add(node, "result", f"{a} = {copy}", why=why, edits=self.at(value, copy))
         elif key_of(value.func) == ".flatten":
             x = self.text(value.func.value)  # type: ignore[attr-defined]
-            self.add(node, "flatten", f"{a} = np.ravel({x}).copy()", why=why)
+            copy = f"np.ravel({x}).copy()"
+            self.add(node, "flatten", f"{a} = {copy}", why=why, edits=self.at(value, copy))
 
     # -- what has two names --------------------------------------------------------------------------------------------
 
@@ -188,7 +200,11 @@ class Writes(AboutWrites):
             places = write.node.targets if isinstance(write.node, ast.Assign) else [write.node.target]
             if used and any(self.text(p) == self.text(value) for p in places):
                 why = f"written to in line {write.line}"
-                self.add(node, "element", f"{target.id} = {self.text(value)}.copy()", why=why)
+                copy = f"{self.text(value)}.copy()"
+                number = not self._is_part(index, root_of(value))
+                self.add(
+                    node, "element", f"{target.id} = {copy}", why=why, edits=self.at(value, copy) if number else ()
+                )
                 return
 
     def _swap(self, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> None:
@@ -201,7 +217,9 @@ class Writes(AboutWrites):
                         self.add(node, "swap", f"{x}[[{i}, {j}]] = {x}[[{j}, {i}]]")
                     else:
                         copies = f"{self.text(c)}.copy(), {self.text(d)}.copy()"
-                        self.add(node, "swap", f"{self.text(a)}, {self.text(b)} = {copies}")
+                        write = f"{self.text(a)}, {self.text(b)} = {copies}"
+                        numbers = not any(self._is_part(self._index(e) or [], e.value) for e in (a, b))
+                        self.add(node, "swap", write, edits=None if numbers else ())
 
     def _unpacked(self, node: ast.Assign, targets: list[ast.expr], value: ast.expr) -> None:
         if isinstance(targets[0], ast.Tuple) and isinstance(value, ast.Name) and self.level(value) == VALUE:
@@ -231,14 +249,15 @@ class Writes(AboutWrites):
             for n in self.own
         )  # fmt: skip
         if element or other:
-            self.add(node, "added", self.in_full(node))
+            self.add(node, "added", self.in_full(node), edits=None if number and not element else ())
 
     def _to_copy(self, node: ast.stmt, target: ast.Subscript, value: str) -> None:
         match target.value:
             case ast.Call(func=func, args=[y, *_]) if self.program.full_name(func) in ("numpy.flip", "numpy.rot90"):
                 at = target.slice.value if isinstance(target.slice, ast.Constant) else None
                 place = f"{-1 - at}" if isinstance(at, int) and at >= 0 else "..."
-                self.add(node, "flip", f"{self.text(y)}[{place}] = {value}, its place in {self.text(y)}")
+                write = f"{self.text(y)}[{place}] = {value}, its place in {self.text(y)}"
+                self.add(node, "flip", write, edits=())
 
     def _missing(self, node: ast.stmt, target: ast.Subscript, value: ast.expr) -> None:
         match target.slice:
@@ -246,7 +265,7 @@ class Writes(AboutWrites):
                 if isinstance(value, ast.Constant) and self.level(root_of(target)) == VALUE:
                     d, r = self.text(data), self.text(target.value)
                     before = f"missing = np.isnan({d}); {d} = np.nan_to_num({d}) before {r} is computed"
-                    self.add(node, "missing", f"{before}, and {r}[missing] = {self.text(value)} here")
+                    self.add(node, "missing", f"{before}, and {r}[missing] = {self.text(value)} here", edits=())
 
     def _rows(self, loop: ast.For, row: str, rows: ast.expr) -> None:
         if self.level(rows) != VALUE or self.is_list(rows) or not key_of(rows):
@@ -257,10 +276,37 @@ class Writes(AboutWrites):
                     root = root_of(target)
                     if isinstance(root, ast.Name) and root.id == row:
                         a, statement = self.text(rows), self.text(node)
-                        each = re.sub(rf"\b{row}\b", f"{a}[i]", statement)
+                        i = self.program.free_name("i", "k", "row_number")
+                        each = re.sub(rf"\b{row}\b", f"{a}[{i}]", statement)
                         before = f"for {row} in {a}: {statement}"
-                        self.add(loop, "rows", f"for i in range(len({a})): {each}", before)
+                        self.add(
+                            loop, "rows", f"for {i} in range(len({a})): {each}", before, edits=self._by_number(loop, i)
+                        )
                         return
+
+    def _by_number(self, loop: ast.For, i: str) -> tuple[Edit, ...]:
+        """The edits of a loop over rows that shall have their numbers: the name of the rows may have no other use."""
+        name, a = loop.target, self.text(loop.iter)
+        inside = {id(n) for s in loop.body for n in ast.walk(s)}
+        names = [n for n in self.own if isinstance(n, ast.Name) and n.id == name.id and n is not name]  # type: ignore[attr-defined]
+        bound = [
+            n for n in names if isinstance(n.ctx, ast.Store) and not isinstance(self.program.parents[n], ast.AugAssign)
+        ]
+        again = any(
+            isinstance(n, ast.Name)
+            and isinstance(n.ctx, ast.Store)
+            and n.id in a
+            and id(n) in inside
+            and n not in names
+            for n in self.own
+        )
+        if bound or again or not all(id(n) in inside for n in names):
+            return ()
+        places = [self.at(n, f"{a}[{i}]") for n in names]
+        if not all(places):
+            return ()
+        head = (*self.at(name, i), *self.at(loop.iter, f"range(len({a}))"))
+        return (*head, *(e for p in places for e in p))
 
     def _given(self) -> None:
         """Writes to what the function was given: what requires grad is not written to."""
@@ -272,7 +318,22 @@ class Writes(AboutWrites):
             direct = [w for w in writes if isinstance(w.node, ast.Assign | ast.AugAssign)]
             for_caller = not any(self._names(v, name) for v in self.scope.returned)  # a copy would not reach it
             if direct and not rebound and self.scope.levels.get(name) == VALUE and name != "self" and not for_caller:
-                self.add(direct[0].node, "given", f"{name} = {name}.copy() before it")
+                write = f"{name} = {name}.copy()"
+                first: ast.stmt = self._outermost_loop(direct[0].node)
+                edits = self.edit.before(first, write) if self._gets_new(name) else ()
+                self.add(first, "given", f"{write} before it", edits=edits)
+
+    def _outermost_loop(self, node: ast.AST) -> Any:
+        """The outermost loop of the function around a statement; or the statement."""
+        around = [node]
+        while (parent := self.program.parents[around[-1]]) is not self.scope.node:
+            around.append(parent)
+        return next((n for n in reversed(around) if isinstance(n, ast.For | ast.While)), node)
+
+    def _gets_new(self, name: str) -> bool:
+        """Whether all calls give what no name refers to, so that nobody misses what is written to it."""
+        given = [v for parameter, v, _ in self.program.given(self.scope) if parameter == name]
+        return bool(given) and all(isinstance(v, ast.Call | ast.BinOp | ast.Constant) for v in given)
 
     def _names(self, value: ast.AST, name: str) -> bool:
         return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(value))
