@@ -239,6 +239,26 @@ def test_an_attribute_is_followed_through_its_class() -> None:
     assert (only.line, only.write) == (5, "np.zeros_like(rates, float, shape=(n, n))")
 
 
+def test_an_attribute_of_self_may_have_the_name_of_a_transpose() -> None:
+    source = """import numpy as np
+class Plate:
+    def __init__(self, warm):
+        self.warm = warm
+        self.T = np.zeros(4)
+    def run(self):
+        out = np.zeros(3)
+        T = self.T.copy()
+        T[0] = self.warm
+        out[1] = T.mean()
+        return out
+"""
+    written = [(f.line, f.write) for f in findings(source)]
+    assert written == [
+        (7, "np.zeros_like(self.warm, float, shape=3)"),
+        (8, "T = T + np.zeros_like(self.warm, float, shape=np.shape(T)) after it"),
+    ]
+
+
 def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
     source = """
     import numpy

@@ -77,11 +77,15 @@ def key_of(node: ast.AST) -> str:
 
 def root_of(target: ast.expr) -> ast.expr:
     """What a write to an element, a slice or a part (``.real``) of it writes to."""
-    while (isinstance(target, ast.Subscript) and not key_of(target)) or (
-        isinstance(target, ast.Attribute) and target.attr in _SAME
-    ):
-        target = target.value
+    while (isinstance(target, ast.Subscript) and not key_of(target)) or _is_same(target):
+        target = target.value  # type: ignore[attr-defined]
     return target
+
+
+def _is_same(node: ast.expr) -> bool:
+    """Whether it is an array's ``.T`` or ``.real``: of ``self`` it is an attribute like others."""
+    named = isinstance(node, ast.Attribute) and node.attr in _SAME
+    return named and not (isinstance(node.value, ast.Name) and node.value.id == "self")  # type: ignore[attr-defined]
 
 
 class Program(Text):
@@ -314,7 +318,7 @@ class Program(Text):
             case ast.Attribute() | ast.Subscript() if key := key_of(node):
                 if self.full_name(node) or key in self.integers.get(None, ()):
                     return CONSTANT
-                if key in self.shared and key[1:] not in _SAME:
+                if key in self.shared and not _is_same(node):
                     return self.shared_levels.get(key, CONSTANT)
                 return self.level(node.value, scope)
             case ast.Subscript(value=value):
