@@ -20,8 +20,8 @@ from .errors import WarnAlways, callers_level, tell
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
     "begin with numpy.zeros_like(t, float, shape=...) of a Tensor t, such as a parameter, which keeps the gradients of "
-    "what is written to it; make an array a that is not 0 a Tensor, a + numpy.zeros_like(t, float, shape=a.shape); or "
-    "join the parts with numpy.stack([a, b])"
+    "what is written to it (if that stands there, t is an array this time: make it a Tensor); make an array a that is "
+    "not 0 a Tensor, a + numpy.zeros_like(t, float, shape=a.shape); or join the parts with numpy.stack([a, b])"
 )
 _JOINED = (
     "write numpy.stack([a, b]) for numpy.array([a, b]), numpy.block(rows) for lists of lists of numbers, "

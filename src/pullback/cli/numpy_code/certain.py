@@ -15,6 +15,7 @@ _VIEWS = frozenset(
 _NEW = frozenset(
     _words("copy astype dot flatten repeat sum mean max min std var prod cumsum cumprod clip round take ptp")
 )
+_HOMES = ("numpy.", "scipy.", "pullback.scipy.")
 _SHAPES = frozenset(_words("shape size ndim dtype itemsize nbytes"))
 _READERS = frozenset(
     _words("len float int abs print sum min max round complex bool str repr isinstance type enumerate")
@@ -113,9 +114,8 @@ class Certain:
                 return True
             case ast.Call(func=func):
                 full, method = self.program.full_name(func), key_of(func)
-                return (full.startswith("numpy.") and full.rpartition(".")[2] not in _VIEWS) or (
-                    not full and method.lstrip(".") in _NEW
-                )
+                computed = full.startswith(_HOMES) and full.rpartition(".")[2] not in _VIEWS
+                return computed or (not full and method.lstrip(".") in _NEW)
         return False
 
     def _is_read(self, node: ast.expr) -> bool:
@@ -139,8 +139,7 @@ class Certain:
                 return True
             case ast.Call(func=func):
                 full = self.program.full_name(func)
-                new = full.startswith("numpy.") and full.rpartition(".")[2] not in _VIEWS
-                return new or (full.startswith("numpy.") and self._is_read(parent))
+                return full.startswith(_HOMES) and (full.rpartition(".")[2] not in _VIEWS or self._is_read(parent))
             case ast.keyword(arg=name):
                 call = self.program.parents[parent]
                 alone = isinstance(self.program.parents[call], ast.Expr)
