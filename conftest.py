@@ -23,6 +23,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback.table.nodes import Fused
 from tests import quick
 
 ROOT = Path(__file__).parent
@@ -89,10 +90,17 @@ def untraced() -> Iterator[None]:
     sys.settrace(tracer)
 
 
+def _switches() -> dict[Any, dict[str, Any]]:
+    """What scripts may set in `pullback.backends`, by the library."""
+    libraries = (pullback.backends.cudnn, pullback.backends.mkldnn, pullback.backends.cuda.matmul)
+    return {library: dict(vars(library)) for library in libraries}
+
+
 @pytest.fixture(autouse=True)
 def _leaves_the_modes_alone() -> Iterator[None]:
     """Fail the test that changes a mode for all that come after it; and change it back for them."""
-    grad_mode, dtype = pullback.is_grad_enabled(), pullback.get_default_dtype()
+    grad_mode, dtype, fused = pullback.is_grad_enabled(), pullback.get_default_dtype(), Fused.enabled
+    switches = _switches()
     yield
     leaked = []
     if pullback.is_grad_enabled() != grad_mode:
@@ -101,6 +109,13 @@ def _leaves_the_modes_alone() -> Iterator[None]:
     if pullback.get_default_dtype() != dtype:
         leaked.append(f"the default dtype (was {dtype}, now {pullback.get_default_dtype()})")
         pullback.set_default_dtype(dtype)
+    if Fused.enabled != fused:
+        leaked.append(f"backends.fused.enabled (was {fused})")
+        Fused.enabled = fused
+    for library, now in _switches().items():
+        if (before := switches.get(library, now)) != now:
+            leaked.append(f"the switches of {library.__name__}")
+            vars(library).update(before)
     if leaked:
         pytest.fail(f"the test left changed behind it: {', '.join(leaked)}", pytrace=False)
 

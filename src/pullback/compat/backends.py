@@ -8,6 +8,7 @@ says: it switches the loops in C of large eager calls off and on.
 >>> backends.cudnn.benchmark = True
 >>> backends.cudnn.benchmark, backends.cudnn.is_available(), backends.mps.is_available()
 (True, False, False)
+>>> backends.cudnn.benchmark = False
 """
 
 from __future__ import annotations
