@@ -81,3 +81,18 @@ def test_what_numbers_do_not_tell_has_no_box() -> None:
     assert Boxes(whole).of(whole[1:2].copy()) is None
     both = np.zeros((2, 4, 2))
     assert Boxes(both[0]).of(both[1]) is Boxes(both[1]).of(both[0]) is None
+
+
+def test_parts_that_get_other_numbers_keep_their_boxes() -> None:
+    whole = np.zeros((4, 5))
+    boxes = Boxes(whole)
+    for number in range(4):
+        box = boxes.of(whole[number])
+        assert box is not None
+        assert number in boxes.meet(box, 6)  # it is anywhere
+        boxes.put(number, box)
+    boxes.renumber([3, 1, -1, 4, 9, 0])  # 4 and 9 are not known
+    first = boxes.of(whole[0])
+    assert first is not None
+    assert boxes.meet(first, 6) == [2, 3, 4, 5]
+    assert [boxes.is_known(number) for number in range(6)] == [True, True, False, False, False, True]

@@ -154,3 +154,17 @@ def test_a_number_of_writes_that_comes_twice_does_not_hide_one() -> None:
     y[3] = 3.0
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         s.backward()
+
+
+@pytest.mark.parametrize("kept", [6, 7, 8, 14, 62, 63, 64, 1022])
+def test_the_list_of_parts_is_made_anew_only_where_it_has_doubled(kept: int) -> None:
+    """However many live: each time, all living parts are looked through, and their boxes are found once more."""
+    y = pullback.ones(2000, requires_grad=True) * 1.0
+    alive = [y[i : i + 1] for i in range(kept)]
+    memory, lists = y._share_version(), []
+    for i in range(1000):
+        y[i % 1000 : i % 1000 + 1].sum()  # a part that nobody keeps
+        if not lists or lists[-1] is not memory.views:
+            lists.append(memory.views)
+    assert len(lists) <= 2 + 1000 / (kept + 1)
+    assert len(alive) == kept

@@ -60,6 +60,14 @@ class Boxes:
         found: list[int] = np.flatnonzero(near).tolist()
         return found
 
+    def renumber(self, numbers: Sequence[int]) -> None:
+        """Let the parts be others: each was the part of this number, or is new, -1."""
+        before = self._low.shape[1]
+        at = [n if n < before else -1 for n in numbers]
+        for name, unknown in (("_low", _ANYWHERE.min), ("_high", _ANYWHERE.max)):
+            ends = np.pad(getattr(self, name), ((0, 0), (0, 1)), constant_values=unknown)
+            setattr(self, name, ends[:, at])
+
     def is_known(self, number: int) -> bool:
         """Whether the box of a part is known."""
         return bool(self._low[0, number] != _ANYWHERE.min)

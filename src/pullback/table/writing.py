@@ -170,9 +170,13 @@ def _concerned(base: Tensor, part: Any) -> list[Tensor]:
     views, whole = memory.views, base._data
     if part is None or len(views) <= _FEW or not base._requires_grad or type(whole) is not np.ndarray:
         return memory.living()
-    if memory.boxes is None or memory.boxes[0] is not views or memory.boxes[1].whole is not whole:
+    if memory.boxes is None or memory.boxes[1].whole is not whole:
         memory.boxes = views, Boxes(whole)
     boxes: Boxes = memory.boxes[1]
+    if memory.boxes[0] is not views:  # the dead ones have been dropped since
+        numbers = {id(ref): i for i, ref in enumerate(memory.boxes[0])}
+        boxes.renumber([numbers.get(id(ref), -1) for ref in views])
+        memory.boxes = views, boxes
     written = None if thread.modes.assigning else boxes.of(part)
     if written is None:
         return memory.living()

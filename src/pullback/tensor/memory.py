@@ -82,23 +82,26 @@ class Version:
     """The number of in-place writes to some memory, and its views; shared by all tensors on that memory.
 
     unknown: the number of the last write whose views are not known, those that it reached. looked: what that was before
-    the last write, and is again when all views have been looked at. boxes: where the views lie (`table/writing.py`).
+    the last write, and is again when all views have been looked at. room: how many views there may be before the dead
+    ones are dropped. boxes: where the views lie (`table/writing.py`).
     """
 
-    __slots__ = ("__weakref__", "boxes", "looked", "n", "unknown", "views")
+    __slots__ = ("__weakref__", "boxes", "looked", "n", "room", "unknown", "views")
 
     def __init__(self) -> None:
         self.n = 0
         self.unknown: float = 0
         self.looked: float = 0
         self.views: list[weakref.ref[Tensor]] = []
+        self.room = 7
         self.boxes: Any = None
 
     def add_view(self, view: Tensor) -> None:
         """Record a view for as long as it lives."""
         views = self.views
-        if len(views) > 6 and not len(views) & (len(views) + 1):  # when the list has doubled, drop the dead ones
+        if len(views) >= self.room:
             views = self.views = [ref for ref in views if ref() is not None]
+            self.room = 2 * len(views) + 7
         views.append(weakref.ref(view))
 
     def living(self) -> list[Tensor]:
