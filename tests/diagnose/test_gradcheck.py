@@ -1395,3 +1395,34 @@ def test_the_signature_is_that_of_torch(torch: Any, check: str) -> None:
         (p.name, p.kind, p.default) for p in theirs.values()
     ]
     assert issubclass(GradcheckError, RuntimeError)
+
+
+def _of_units(p: pullback.Tensor) -> pullback.Tensor:
+    return pullback.stack([pullback.exp(-p[0] / 6e-6), (p[1] / 3e-14) ** 3, p[2].sqrt(), p[3] ** 2])
+
+
+@pytest.mark.parametrize("values", [[6e-6, 3e-14, 1.0, 2.0], [1.0, -3e-14, 2e-7, 2.0]])
+def test_an_input_that_is_small_beside_the_step_is_told_of(values: list[float]) -> None:
+    p = pullback.tensor(values, dtype=pullback.float64, requires_grad=True)
+    with pytest.raises(GradcheckError) as error:
+        gradcheck(_of_units, p)
+    message = str(error.value)
+    assert "is small beside eps=1e-06, by which it is moved" in message
+    assert "jump" not in message
+    factors = pullback.ones_like(p)
+    assert gradcheck(lambda s: _of_units(s * p.detach()), factors)  # as it says
+
+
+def test_a_wrong_gradient_of_a_small_input_is_called_wrong() -> None:
+    class Tripled(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: pullback.Tensor) -> pullback.Tensor:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: pullback.Tensor) -> pullback.Tensor:
+            return g * 3
+
+    x = pullback.tensor([3e-14, 1.0], dtype=pullback.float64, requires_grad=True)
+    with pytest.raises(GradcheckError, match=r"a constant factor: analytical = 1\.5 x numerical"):
+        gradcheck(Tripled.apply, x)

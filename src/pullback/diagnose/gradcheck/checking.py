@@ -463,14 +463,20 @@ def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
         step.flat[column] = unit if x.dtype.kind == "c" else 1
         ratio = abs(differences(call, base, f.i, step, options.eps / 4)[f.k][1, part, row] / jump.real)
         # A strong bend excuses only analytical values between the two; at a kink the numerical value says nothing.
-        there = between if disagreement.bends(ratio) else apart
+        bends = disagreement.bends(ratio)
+        small = (bends or ratio > 2) and disagreement.is_small(x.flat[column], options.eps)
+        there = between if bends and not small else apart
         if there[:, :, column].any():
             where = f"{disagreement.element(label, column, x)} = {disagreement.number(x.flat[column])}"
             where += " (along the imaginary axis)" if unit == 1j else ""
             left, right = (float(slope.real + side * jump.real / 2) for side in (-1, 1))
-            found.sentences.append(disagreement.kink(where, ratio, left, right, options.eps))
+            found.sentences.append(
+                disagreement.small(where, label.short, options.eps)
+                if small
+                else disagreement.kink(where, ratio, left, right, options.eps)
+            )
             found.there[:, :, column] = there[:, :, column]
-            found.excused[:, :, column] = between[:, :, column]
+            found.excused[:, :, column] = (apart if small else between)[:, :, column]
     return found
 
 

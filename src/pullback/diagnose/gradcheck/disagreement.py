@@ -198,6 +198,19 @@ def kink(where: str, ratio: float, left: float, right: float, eps: float) -> str
     return f"{where} is {place} a kink: {derivatives}; move the point."
 
 
+def is_small(value: Any, eps: float) -> bool:
+    """Whether a step of `eps` is no small change of an input."""
+    return bool(0 < abs(value) < 10 * eps)
+
+
+def small(where: str, name: str, eps: float) -> str:
+    """The sentence on such an input, whose differences are no derivative."""
+    return (
+        f"{where} is small beside eps={eps:g}, by which it is moved: such differences are not the derivative there. "
+        f"Check factors near 1: gradcheck(lambda s: func(s * {name}), pullback.ones_like({name}))."
+    )
+
+
 # A rule looks at the entries and returns how the two Jacobians are related, or None. The first answer is used.
 
 
@@ -205,7 +218,9 @@ def _not_finite(pair: Pair, N: Array, A: Array) -> str | None:
     for jacobian, what in ((N, "finite differences are"), (A, "backward is")):
         odd = np.argwhere(~np.isfinite(jacobian))
         if len(odd):
-            where = element(pair.input, int(odd[0][2]), pair.point)
+            where, value = element(pair.input, int(odd[0][2]), pair.point), pair.point.flat[int(odd[0][2])]
+            if jacobian is N and is_small(value, pair.eps):
+                return small(f"{where} = {number(value)}", pair.input.short, pair.eps).rstrip(".")
             return (
                 f"{what} not finite, first for {where}: the point lies at or beyond the border of what func is "
                 "defined for; move it"
