@@ -431,7 +431,13 @@ LIKE = [
     ("class M:\n    def __init__(self, k):\n        self.a = np.zeros(3)\n        self.k = k\n"
      "        self.a[0] = self.k", "k"),
     ("class M:\n    def __init__(self, k):\n        self.k = k\n        self.a = np.zeros(3)\n"
+     "    def h(self):\n        return self.k * 2\n    def g(self):\n        self.a[0] = self.h()", "self.k"),
+    ("class M:\n    def __init__(self, k):\n        self.a = np.zeros(3)\n        self.k = k\n"
      "    def h(self):\n        return self.k * 2\n    def g(self):\n        self.a[0] = self.h()", "k"),
+    ("def f(p, data):\n    a = np.zeros(4)\n    a[0] = data[0] * p['k']\n    return a", "p['k']"),
+    ("class M:\n    def __init__(self, p):\n        self.k = p['k']\n    def h(self, v):\n        return self.k * v\n"
+     "    def g(self, data):\n        a = np.zeros(3)\n        m = self.h(2.0)\n        a[0] = data[0] - m\n"
+     "        return a\ndef f(p, data):\n    return M(p).g(data).sum()", "self.k"),
     ("class M:\n    def __init__(self, k):\n        self.k = k\n    def h(self):\n        return [self.k]\n"
      "def f(p):\n    m = M(p['k'])\n    a = np.zeros(3)\n    a[0] = m.h()[0]\n    return a", "p['k']"),
     ("class M:\n    def __init__(self, k):\n        self.k = k\n    def g(self):\n        a = np.zeros(3)\n"
@@ -443,7 +449,7 @@ LIKE = [
 def test_an_array_is_made_like_what_is_there(source: str, name: str) -> None:
     told = [f for f in findings(HEAD + source) if f.kind == "made"]
     assert [f.write.partition("(")[2].partition(", ")[0] for f in told] == [name]
-    assert f"{name} has to be a Tensor; any other that the function gets would do" in told[0].why
+    assert f"{name} has to be a Tensor; any other parameter that is one would do" in told[0].why
     assert f"np.zeros_like({name}, float" in rewritten(HEAD + source)[0]
 
 

@@ -177,7 +177,7 @@ class MadePlain(AboutWrites):
         self, t: str, node: ast.AST, kind: str, write: str, why: str, edits: tuple[Edit, ...] | None = None
     ) -> None:
         """Enter that an array is made like a Tensor; it is not chosen by itself, where `t` is ""."""
-        chosen = f"{t} has to be a Tensor; any other that the function gets would do"
+        chosen = f"{t} has to be a Tensor; any other parameter that is one would do"
         reason = KINDS[kind][1].format(t=chosen if t else f"{self.program.tensor} is any Tensor that the function gets")
         self.add(node, kind, write, why=f"{reason}; {why}", edits=edits if t else ())
 

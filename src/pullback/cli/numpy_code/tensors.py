@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import Any
 
 from .certain import Certain
 from .dependence import VALUE, Program, Scope, key_of
+
+Given = tuple[ast.expr, Scope]
+"""An expression, and the scope that it stands in."""
 
 
 def tensor_for(program: Program, scope: Scope, at: ast.stmt, written: list[ast.AST]) -> str:
     """The text of a Tensor that is there before a statement, for an array that these nodes write to; or ""."""
     search = _Search(program, scope, at)
-    found = (text for node in written for text in search.of_write(node))
-    return next(found, "") or next(search.of_parameters(), "")
+    found = [given for node in written for given in search.of_write(node)]
+    if not found:
+        return next(search.of_parameters(), "")
+    return program.text(min(found, key=lambda given: search.rank(*given))[0])
 
 
 class _Search(Certain):
@@ -24,7 +30,7 @@ class _Search(Certain):
         self.at = at
         self._seen: set[ast.AST] = set()
 
-    def of_write(self, node: ast.AST) -> Iterator[str]:
+    def of_write(self, node: ast.AST) -> Iterator[Given]:
         """What a write computes its value of."""
         scope = self.program.scope_of(node)
         match node:
@@ -36,7 +42,7 @@ class _Search(Certain):
             case ast.expr():  # what is given to a function that writes to it
                 call = self.program.parents.get(node)
                 if isinstance(call, ast.Call):
-                    yield from (t for a in call.args if a is not node for t in self._of(a, scope))
+                    yield from (g for a in call.args if a is not node for g in self._of(a, scope))
 
     def of_parameters(self) -> Iterator[str]:
         """The parameters that are computed with, of the function and of those around it."""
@@ -48,7 +54,26 @@ class _Search(Certain):
                     yield name
             scope = scope.parent
 
-    def _of(self, value: ast.AST, scope: Scope) -> Iterator[str]:
+    def rank(self, value: ast.AST, scope: Scope, seen: frozenset[Any] = frozenset()) -> int:
+        """The place of the parameter that a value is computed of, where the program is called from outside.
+
+        Functions have what is looked for first, and data after it.
+        """
+        if (value, scope) in seen:
+            return _LAST
+        seen |= {(value, scope)}
+        if isinstance(value, ast.Name) and value.id in scope.parameters:
+            calls = [
+                (v, c) for n, v, c in self.program.given(scope) if n == value.id and not self.program.is_outside(c)
+            ]
+            if not calls:
+                return [p for p in scope.parameters if p != "self"].index(value.id) if value.id != "self" else _LAST
+            return min(self.rank(v, c, seen) for v, c in calls)
+        if isinstance(value, ast.expr) and key_of(value) and (bound := self.program.bindings(value, scope)):
+            return min(self.rank(v, s, seen) for s, v in bound)
+        return min((self.rank(v, scope, seen) for v in ast.iter_child_nodes(value)), default=_LAST)
+
+    def _of(self, value: ast.AST, scope: Scope) -> Iterator[Given]:
         """The names, attributes and entries in a value: those that are there, and what others are computed of."""
         if value in self._seen:
             return
@@ -58,7 +83,7 @@ class _Search(Certain):
                 return
             if self.program.level(value, scope) == VALUE:
                 if self._is_there(value, scope) and not self._is_object(value):
-                    yield self.program.text(value)
+                    yield value, scope
                 else:
                     for home, other in self.program.bindings(value, scope):
                         yield from self._of(other, home)
@@ -82,7 +107,7 @@ class _Search(Certain):
                 for result in inner.returned:
                     yield from self._of(result, inner)
 
-    def _given(self, value: ast.expr, scope: Scope) -> Iterator[str]:
+    def _given(self, value: ast.expr, scope: Scope) -> Iterator[Given]:
         """What a parameter of another function is given, where that is called."""
         if scope is not self.scope and isinstance(value, ast.Name) and value.id in scope.parameters:
             for name, given, caller in self.program.given(scope):
@@ -96,6 +121,8 @@ class _Search(Certain):
             root = root.value
         if not isinstance(root, ast.Name):
             return False
+        if root.id == "self" and scope.of_class == self.scope.of_class and "self" in self.scope.parameters:
+            scope = self.scope  # another method has the same object
         home = self.program.home(root.id, scope)
         if home is None or home is not self.program.home(root.id, self.scope) or self._gets_constants(root.id, home):
             return False
@@ -174,4 +201,5 @@ class _Search(Certain):
         return False
 
 
+_LAST = 1 << 30
 _OF_ARRAYS = frozenset("shape size ndim dtype T real imag flat".split())
