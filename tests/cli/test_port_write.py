@@ -363,4 +363,4 @@ def test_a_program_with_nothing_to_change_is_copied(tmp_path: Path, capsys: pyte
     path.write_bytes(b"def f(x):\r\n  return x\n\n\n")
     assert port(path) == 0
     assert (tmp_path / "one_pullback.py").read_bytes() == path.read_bytes()
-    assert "no places written, nothing left to you" in capsys.readouterr().out
+    assert "no places written, no other found" in capsys.readouterr().out

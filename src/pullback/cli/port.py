@@ -86,7 +86,7 @@ def _write(arguments: argparse.Namespace) -> int:
             _tell(file, f, "written: ")
         for f in rest:
             _tell(str(path), f, "left to you: ")
-        left = f"{_places(len(rest))} left to you" if rest else "nothing left to you"
+        left = f"{_places(len(rest))} left to you" if rest else "no other found"
         print(f"{path}: {_places(len(done))} written, {left}. Run it, and compare its values with those of {file}.")
     return 0
 

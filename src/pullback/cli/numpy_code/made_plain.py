@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .advice import ENTRIES, KINDS, Finding, Reader
 from .dependence import CONSTANT, MAKERS, VALUE, Program, Scope, key_of, root_of
 from .edits import Edit
-from .tensors import tensor_for
+from .tensors import LAST, rank, rank_of_writes, tensor_for
 
 _words = str.split
 _WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
@@ -116,7 +116,8 @@ class MadePlain(AboutWrites):
     def _bound(self, node: ast.stmt, target: ast.expr, value: ast.expr) -> None:
         writes = [w for w in self.of(target) if w.level == VALUE]
         parts = sorted({w.line for w in writes if not w.whole})
-        makers = list(self._makers(value))
+        most = rank_of_writes(self.program, [w.node for w in writes])
+        makers = list(self._makers(value, most))
         constant = not makers and self._is_constant_array(value)
         why = f"written to in line{'s' if len(parts) > 1 else ''} {_listed(parts)}"
         if parts and self._matrix(value):
@@ -141,30 +142,31 @@ class MadePlain(AboutWrites):
         full = self.program.full_name(value.func) if isinstance(value, ast.Call) else ""
         return full.startswith("scipy.sparse.")
 
-    def _makers(self, value: ast.expr) -> Iterator[ast.Call]:
-        """The calls that make plain arrays, in what is bound."""
+    def _makers(self, value: ast.expr, most: int) -> Iterator[ast.Call]:
+        """The calls that make plain arrays, in what is bound. most: the rank of what is written to them."""
         match value:
             case ast.Call(func=func):
-                if self.maker(func) and not self._is_whole(value):
+                if self.maker(func) and not self._is_whole(value, most):
                     yield value
             case ast.IfExp(body=body, orelse=other):
-                yield from [*self._makers(body), *self._makers(other)]
+                yield from [*self._makers(body, most), *self._makers(other, most)]
             case ast.List(elts=parts) | ast.Tuple(elts=parts):
                 for part in parts:
-                    yield from self._makers(part)
+                    yield from self._makers(part, most)
             case ast.ListComp(elt=part) | ast.DictComp(value=part):
-                yield from self._makers(part)
+                yield from self._makers(part, most)
             case ast.Dict(values=parts):
                 for part in parts:
-                    yield from self._makers(part)
+                    yield from self._makers(part, most)
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
-                yield from [*self._makers(left), *self._makers(right)]
+                yield from [*self._makers(left, most), *self._makers(right, most)]
 
-    def _is_whole(self, call: ast.Call) -> bool:
-        """Whether an array is of whole numbers or of objects; or has a Tensor to begin with."""
+    def _is_whole(self, call: ast.Call, most: int = LAST) -> bool:
+        """Whether an array is of whole numbers or of objects; or has a Tensor to begin with, and not data."""
         name = self.maker(call.func)
         if name.endswith("_like"):
-            return not call.args or self.level(call.args[0]) != CONSTANT
+            like = call.args[:1]
+            return not any(self.level(a) == CONSTANT or rank(self.program, a, self.scope) > most for a in like)
         dtype = self._dtype(call, name)
         return bool(dtype) and dtype.rpartition(".")[2].strip("'\"") in _WHOLE
 
@@ -178,7 +180,8 @@ class MadePlain(AboutWrites):
     ) -> None:
         """Enter that an array is made like a Tensor; it is not chosen by itself, where `t` is ""."""
         chosen = f"{t} has to be a Tensor; any other parameter that is one would do"
-        reason = KINDS[kind][1].format(t=chosen if t else f"{self.program.tensor} is any Tensor that the function gets")
+        any_one = f"{self.program.tensor} is any Tensor that the function gets; if it gets none, make it where one is"
+        reason = KINDS[kind][1].format(t=chosen if t else any_one)
         self.add(node, kind, write, why=f"{reason}; {why}", edits=edits if t else ())
 
     def _made(self, call: ast.Call, chosen: str, why: str) -> None:

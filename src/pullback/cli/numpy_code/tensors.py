@@ -3,23 +3,74 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
-from typing import Any
 
 from .certain import Certain
-from .dependence import VALUE, Program, Scope, key_of
+from .dependence import CONSTANT, VALUE, Program, Scope, key_of
 
 Given = tuple[ast.expr, Scope]
 """An expression, and the scope that it stands in."""
 
 
 def tensor_for(program: Program, scope: Scope, at: ast.stmt, written: list[ast.AST]) -> str:
-    """The text of a Tensor that is there before a statement, for an array that these nodes write to; or ""."""
+    """The text of a Tensor that is there before a statement, for an array that these nodes write to; or "".
+
+    It is computed of what the written values are computed of: of the parameters that are looked for, not of data alone.
+    """
     search = _Search(program, scope, at)
-    found = [given for node in written for given in search.of_write(node)]
-    if not found:
-        return next(search.of_parameters(), "")
-    return program.text(min(found, key=lambda given: search.rank(*given))[0])
+    most = rank_of_writes(program, written)
+    ranked = [(rank(program, *g), g[0]) for node in written for g in search.of_write(node)]
+    found = (program.text(value) for r, value in sorted(ranked, key=lambda pair: pair[0]) if r <= most)
+    return next(itertools.chain(found, search.of_entries(most), search.of_parameters(most)), "")
+
+
+def rank_of_writes(program: Program, written: list[ast.AST]) -> int:
+    """The least rank of what is written."""
+    given = ((v, program.scope_of(node)) for node in written for v in _values(program, node))
+    return min((rank(program, *g) for g in given), default=LAST)
+
+
+def rank(program: Program, value: ast.AST, scope: Scope) -> int:
+    """The place of the first parameter that a value is computed of, where the program is called from outside.
+
+    Functions have what is looked for first, and data after it.
+    """
+    waiting, seen, found = [(value, scope)], set(), LAST
+    while waiting:
+        value, scope = waiting.pop()
+        if (value, scope) in seen:
+            continue
+        seen.add((value, scope))
+        parts = list(ast.iter_child_nodes(value))
+        if isinstance(value, ast.Name) and value.id in scope.parameters:
+            calls = [(v, c) for n, v, c in program.given(scope) if n == value.id and not program.is_outside(c)]
+            own = [p for p in scope.parameters if p != "self" and scope.levels.get(p) == VALUE]
+            if not calls and value.id in own:
+                found = min(found, own.index(value.id))
+            waiting += calls
+        elif isinstance(value, ast.expr) and key_of(value) and (bound := program.bindings(value, scope)):
+            waiting += [(v, s) for s, v in bound]
+            continue
+        elif isinstance(value, ast.Call) and not program.full_name(value.func):
+            inner = program.functions.get(key_of(value.func).lstrip("."), [])
+            waiting += [(r, s) for s in inner for r in s.returned]
+            parts = parts[1:] if isinstance(value.func, ast.Name) else parts
+        waiting += [(part, scope) for part in parts]
+    return found
+
+
+def _values(program: Program, write: ast.AST) -> list[ast.expr]:
+    """What a write computes its value of."""
+    match write:
+        case ast.Assign(value=value) | ast.AugAssign(value=value):
+            return [value]
+        case ast.Call(args=args, keywords=keywords):
+            return [*reversed(args), *(k.value for k in keywords)]
+        case ast.expr():  # what is given to a function that writes to it
+            call = program.parents.get(write)
+            return [a for a in call.args if a is not write] if isinstance(call, ast.Call) else []
+    return []
 
 
 class _Search(Certain):
@@ -31,47 +82,35 @@ class _Search(Certain):
         self._seen: set[ast.AST] = set()
 
     def of_write(self, node: ast.AST) -> Iterator[Given]:
-        """What a write computes its value of."""
-        scope = self.program.scope_of(node)
-        match node:
-            case ast.Assign(value=value) | ast.AugAssign(value=value):
-                yield from self._of(value, scope)
-            case ast.Call(args=args, keywords=keywords):
-                for value in [*reversed(args), *(k.value for k in keywords)]:
-                    yield from self._of(value, scope)
-            case ast.expr():  # what is given to a function that writes to it
-                call = self.program.parents.get(node)
-                if isinstance(call, ast.Call):
-                    yield from (g for a in call.args if a is not node for g in self._of(a, scope))
+        """The names, attributes and entries that a write computes its value of."""
+        for value in _values(self.program, node):
+            yield from self._of(value, self.program.scope_of(node))
 
-    def of_parameters(self) -> Iterator[str]:
+    def of_entries(self, most: int) -> Iterator[str]:
+        """The entries, ``p["rate"]``, of parameters of the function, or of those around it, that the file takes."""
+        taken = [n for n in ast.walk(self.program.tree) if isinstance(n, ast.Subscript) and key_of(n)]
+        scope: Scope | None = self.scope
+        while scope is not None:
+            for n in taken:
+                name = n.value.id if isinstance(n.value, ast.Name) else ""
+                if (
+                    name in scope.parameters
+                    and isinstance(n.ctx, ast.Load)
+                    and rank(self.program, n.value, scope) <= most
+                ):
+                    yield self.program.text(n)
+            scope = scope.parent
+
+    def of_parameters(self, most: int) -> Iterator[str]:
         """The parameters that are computed with, of the function and of those around it."""
         scope: Scope | None = self.scope
         while scope is not None:
             for name in scope.parameters:
                 depends = scope.levels.get(name) == VALUE and not self._gets_constants(name, scope)
-                if depends and name != "self" and self._is_number_or_array(name, scope):
+                depends &= name != "self" and rank(self.program, ast.Name(name, ast.Load()), scope) <= most
+                if depends and self._is_number_or_array(name, scope):
                     yield name
             scope = scope.parent
-
-    def rank(self, value: ast.AST, scope: Scope, seen: frozenset[Any] = frozenset()) -> int:
-        """The place of the parameter that a value is computed of, where the program is called from outside.
-
-        Functions have what is looked for first, and data after it.
-        """
-        if (value, scope) in seen:
-            return _LAST
-        seen |= {(value, scope)}
-        if isinstance(value, ast.Name) and value.id in scope.parameters:
-            calls = [
-                (v, c) for n, v, c in self.program.given(scope) if n == value.id and not self.program.is_outside(c)
-            ]
-            if not calls:
-                return [p for p in scope.parameters if p != "self"].index(value.id) if value.id != "self" else _LAST
-            return min(self.rank(v, c, seen) for v, c in calls)
-        if isinstance(value, ast.expr) and key_of(value) and (bound := self.program.bindings(value, scope)):
-            return min(self.rank(v, s, seen) for s, v in bound)
-        return min((self.rank(v, scope, seen) for v in ast.iter_child_nodes(value)), default=_LAST)
 
     def _of(self, value: ast.AST, scope: Scope) -> Iterator[Given]:
         """The names, attributes and entries in a value: those that are there, and what others are computed of."""
@@ -82,7 +121,8 @@ class _Search(Certain):
             if self.program.full_name(value):
                 return
             if self.program.level(value, scope) == VALUE:
-                if self._is_there(value, scope) and not self._is_object(value):
+                plain = any(self.program.level(v, s) == CONSTANT for s, v in self.program.bindings(value, scope))
+                if not plain and self._is_there(value, scope) and not self._is_object(value):
                     yield value, scope
                 else:
                     for home, other in self.program.bindings(value, scope):
@@ -201,5 +241,7 @@ class _Search(Certain):
         return False
 
 
-_LAST = 1 << 30
+LAST = 1 << 30
+"""The rank of a constant."""
+
 _OF_ARRAYS = frozenset("shape size ndim dtype T real imag flat".split())
