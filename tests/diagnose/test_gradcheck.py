@@ -1426,3 +1426,38 @@ def test_a_wrong_gradient_of_a_small_input_is_called_wrong() -> None:
     x = pullback.tensor([3e-14, 1.0], dtype=pullback.float64, requires_grad=True)
     with pytest.raises(GradcheckError, match=r"a constant factor: analytical = 1\.5 x numerical"):
         gradcheck(Tripled.apply, x)
+
+
+def test_the_collector_is_as_before_and_takes_young_cycles() -> None:
+    before, seen = gc.get_threshold(), []
+
+    def cyclic(x: pullback.Tensor) -> pullback.Tensor:
+        seen.append(gc.get_threshold())
+        loop: list[Any] = [x]
+        loop.append(loop)
+        return x.sin()
+
+    x = pullback.ones(2, dtype=pullback.float64, requires_grad=True)
+    assert gradcheck(cyclic, x)
+    assert all(there[:2] == before[:2] and there[2] >= 1000 for there in seen)
+    assert gc.get_threshold() == before
+    with pytest.raises(ZeroDivisionError):
+        gradcheck(lambda x: x / (1 // 0), x)
+    assert gc.get_threshold() == before
+
+
+def test_an_input_without_any_gradient_comes_first() -> None:
+    class Lost(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: pullback.Tensor, y: pullback.Tensor) -> pullback.Tensor:
+            return x * y
+
+        @staticmethod
+        def backward(ctx: Any, g: pullback.Tensor) -> tuple[pullback.Tensor, None]:
+            return g * 3, None
+
+    x, y = (pullback.tensor(v, dtype=pullback.float64, requires_grad=True) for v in (2.0, 5.0))
+    with pytest.raises(GradcheckError) as error:
+        gradcheck(Lost.apply, (x, y))
+    sections = str(error.value).split("Jacobian mismatch for")[1:]
+    assert ["(y)" in section.partition(":")[0] for section in sections] == [True, False]

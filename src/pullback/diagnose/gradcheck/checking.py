@@ -8,8 +8,10 @@ in `properties.py`, forward mode and `vmap` in `other_modes.py`; `disagreement.p
 
 from __future__ import annotations
 
+import gc
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +58,7 @@ CHECKS: dict[str, Callable[[Call, Options, np.random.Generator], None]] = {
 SEED = 20
 LARGEST_REPORT = 1_000_000  # entries of a Jacobian computed only for the message
 LARGEST_SEARCH = 32  # columns searched for kinks
+_SELDOM = 1000  # collections of the middle generation, for one of all objects
 
 
 def gradcheck(
@@ -274,7 +277,7 @@ def _vectors(outputs: list[Tensor], given: Any, strided: bool) -> tuple[Tensor, 
 
 def _run(problem: Problem, options: Options, raise_exception: bool, backward: bool, modes: dict[str, bool]) -> bool:
     try:
-        with enable_grad():
+        with enable_grad(), seldom_collected():
             if backward:
                 _check(problem, options)
             for name, wanted in modes.items():
@@ -287,6 +290,19 @@ def _run(problem: Problem, options: Options, raise_exception: bool, backward: bo
             raise
         return False
     return True
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Let Python's collector seldom go through all objects: a function is called often, and each graph would be gone
+    through several times while it grows. It dies by reference counts. Young cycles are collected as before.
+    """
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(*before[:2], max(before[2], _SELDOM))
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _check(problem: Problem, options: Options) -> None:
@@ -379,7 +395,8 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
     if found:
         cause = noise_cause(call)
         base = call.values()
-        pairs = [described_pair(call, options, f, found, base, cause is None) for f in found]
+        first = sorted(found, key=lambda f: f.arrived)  # without any gradient, the others may follow from it
+        pairs = [described_pair(call, options, f, found, base, cause is None) for f in first]
         raise GradcheckError(disagreement.report(title, pairs, cause))
     if options.fast_mode:
         raise GradcheckError(f"{title}\nEntry by entry they agree: the check passes with fast_mode=False.")
