@@ -434,6 +434,11 @@ LIKE = [
      "    def h(self):\n        return self.k * 2\n    def g(self):\n        self.a[0] = self.h()", "self.k"),
     ("class M:\n    def __init__(self, k):\n        self.a = np.zeros(3)\n        self.k = k\n"
      "    def h(self):\n        return self.k * 2\n    def g(self):\n        self.a[0] = self.h()", "k"),
+    ("class M:\n    def __init__(self, grid):\n        self.grid = grid\n    def g(self, p):\n        a = np.zeros(3)\n"
+     "        a[0] = self.grid[0] * p['k']\n        return a\ndef f(p, m):\n    return m.g(p)", "p['k']"),
+    ("def f(p, data):\n    a = np.zeros_like(data)\n    a[0] = data[0] * p['k']\n    return a", "p['k']"),
+    ("def f(p, n):\n    a = np.zeros(n, dtype=complex)\n    b = np.zeros_like(a)\n    b[0] = p['k']\n    a = a + b\n"
+     "    return a", "p['k']"),
     ("def f(p, data):\n    a = np.zeros(4)\n    a[0] = data[0] * p['k']\n    return a", "p['k']"),
     ("class M:\n    def __init__(self, p):\n        self.k = p['k']\n    def h(self, v):\n        return self.k * v\n"
      "    def g(self, data):\n        a = np.zeros(3)\n        m = self.h(2.0)\n        a[0] = data[0] - m\n"
@@ -450,7 +455,7 @@ def test_an_array_is_made_like_what_is_there(source: str, name: str) -> None:
     told = [f for f in findings(HEAD + source) if f.kind == "made"]
     assert [f.write.partition("(")[2].partition(", ")[0] for f in told] == [name]
     assert f"{name} has to be a Tensor; any other parameter that is one would do" in told[0].why
-    assert f"np.zeros_like({name}, float" in rewritten(HEAD + source)[0]
+    assert f"np.zeros_like({name}, " in rewritten(HEAD + source)[0]
 
 
 def test_where_no_tensor_is_found_any_has_a_name_that_the_program_has_not() -> None:

@@ -57,6 +57,8 @@ WRITTEN = [
      "return np.log(x[0]) / np.log(2), np.linalg.norm(np.subtract(x, x)), np.hypot(np.hypot(x[0], x[1]), x[2])"),
     ("from scipy.special import (\n    gammainc,  # one\n    erf,\n)\nreturn gammainc(x, 2.0) + erf(x)",
      "from pullback.scipy.special import (\n    gammainc,  # one\n    erf,\n)\nreturn gammainc(x, 2.0) + erf(x)"),
+    ("a = np.zeros(3, complex)\nb = np.empty_like(a)\nb[0] = x[0]\na = a + b\nreturn a",
+     "a = np.zeros(3, complex)\nb = np.empty_like(x, complex, shape=np.shape(a))\nb[0] = x[0]\na = a + b\nreturn a"),
     ("from scipy.signal import fftconvolve\na = np.zeros(4)\na += x\na = fftconvolve(a, x)\nreturn a",
      "from pullback.scipy.signal import fftconvolve\na = np.zeros(4)\na = a + x\na = fftconvolve(a, x)\nreturn a"),
     ("from scipy.optimize import brentq as b, OptimizeResult\nreturn b(lambda s: s - x[0], 0, 9)",

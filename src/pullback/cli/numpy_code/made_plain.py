@@ -166,9 +166,18 @@ class MadePlain(AboutWrites):
         name = self.maker(call.func)
         if name.endswith("_like"):
             like = call.args[:1]
-            return not any(self.level(a) == CONSTANT or rank(self.program, a, self.scope) > most for a in like)
+            return not any(
+                self.level(a) == CONSTANT or self._plain(a) or rank(self.program, a, self.scope) > most for a in like
+            )
         dtype = self._dtype(call, name)
         return bool(dtype) and dtype.rpartition(".")[2].strip("'\"") in _WHOLE
+
+    def _plain(self, node: ast.expr) -> list[ast.Call]:
+        """The calls that make plain arrays, with which a name or an attribute begins, and that nothing here changes."""
+        if any(w.level == VALUE for w in self.of(node)):
+            return []
+        values = (v for _, v in self.program.bindings(node, self.scope) if isinstance(v, ast.Call))
+        return [v for v in values if (name := self.maker(v.func)) and not name.endswith("_like")]
 
     def _dtype(self, call: ast.Call, name: str) -> str:
         place = {"full": 2, "eye": 3}.get(name, 1)
@@ -190,7 +199,8 @@ class MadePlain(AboutWrites):
         np, t = self.text(call.func).rpartition(".")[0] or "np", chosen or self.program.tensor
         if name.endswith("_like"):
             value = [texts[1] if len(texts) > 1 else named.get("fill_value", "value")] if name == "full_like" else []
-            kind = (texts[1 + len(value) :] or [named.get("dtype", "float")])[0]
+            of = next((d for c in self._plain(call.args[0]) if (d := self._dtype(c, self.maker(c.func)))), "float")
+            kind = (texts[1 + len(value) :] or [named.get("dtype", of)])[0]
             given = ", ".join([t, *value, kind])
             self._like(chosen, call, "made", f"{np}.{name}({given}, shape=np.shape({texts[0]}))", why)
             return

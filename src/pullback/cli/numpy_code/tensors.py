@@ -46,8 +46,8 @@ def rank(program: Program, value: ast.AST, scope: Scope) -> int:
         if isinstance(value, ast.Name) and value.id in scope.parameters:
             calls = [(v, c) for n, v, c in program.given(scope) if n == value.id and not program.is_outside(c)]
             own = [p for p in scope.parameters if p != "self" and scope.levels.get(p) == VALUE]
-            if not calls and value.id in own:
-                found = min(found, own.index(value.id))
+            if not calls and value.id in own:  # an object that is made outside holds data
+                found = min(found, own.index(value.id) + (_OF_OBJECTS if scope.name == "__init__" else 0))
             waiting += calls
         elif isinstance(value, ast.expr) and key_of(value) and (bound := program.bindings(value, scope)):
             waiting += [(v, s) for s, v in bound]
@@ -241,6 +241,7 @@ class _Search(Certain):
         return False
 
 
+_OF_OBJECTS = 1 << 10
 LAST = 1 << 30
 """The rank of a constant."""
 
