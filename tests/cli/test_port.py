@@ -122,6 +122,8 @@ X = np.array([0.7, 1.3, 0.4, 2.1])
 # What is left to the person: the value might be a list, a string or None, the rows of a matrix might be meant, the
 # caller might look at what is written to, * of a matrix of SciPy's is no product of elements.
 LEFT = {
+    "A = np.outer(x, x) + np.eye(4)\nfor row in A: row /= row.sum()\nreturn A",
+    "a = x * 1.0\na[0], a[2] = a[2], a[0]\nreturn a * x",
     "return x[:2] + [1.0, 2.0]",
     "return x[0].item() * x",
     "return x * 2 if isinstance(x, np.ndarray) else x",
@@ -272,7 +274,7 @@ def test_what_a_main_function_calls_may_get_tensors_as_well() -> None:
         main()
     """
     told = [(f.line, f.write) for f in findings(textwrap.dedent(source))]
-    assert told == [(4, "p"), (6, "numpy.stack([helper(p[0], 2.0), p[1]])")]
+    assert told == [(4, "1.0 * p"), (6, "numpy.stack([helper(p[0], 2.0), p[1]])")]
 
 
 def test_a_function_that_is_handed_on_may_read_the_parameters() -> None:
@@ -550,7 +552,7 @@ def test_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text("def f(x):\n    return float(x)\n")
     assert main.main(["port", str(path), "--json"]) == 0
     (only,) = json.loads(capsys.readouterr().out)["findings"]
-    assert (only["file"], only["line"], only["written"], only["write"]) == (str(path), 2, "float(x)", "x")
+    assert (only["file"], only["line"], only["written"], only["write"]) == (str(path), 2, "float(x)", "1.0 * x")
 
 
 def test_an_empty_file_has_nothing_to_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

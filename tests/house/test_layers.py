@@ -80,7 +80,7 @@ LINES_PER_ROOM = {
     "compile": 8476,
     "utils": 1500,
     "compat": 1000,
-    "cli": 3610,
+    "cli": 3690,
     "distributed": 3105,
     "bridge": 3450,
     "testing": 2900,

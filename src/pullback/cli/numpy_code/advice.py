@@ -112,7 +112,8 @@ class Reader(Certain):
         said = f"{KINDS[kind][1]}; {why}" if why.startswith("written") else why or KINDS[kind][1]
         place = node.lineno, node.col_offset  # type: ignore[attr-defined]
         write = self.numpys(write)
-        edits = self.edit.replaced(node, write) if edits is None else edits
+        starred = isinstance(node, ast.Call) and any(isinstance(a, ast.Starred) for a in node.args)
+        edits = (() if starred else self.edit.replaced(node, write)) if edits is None else edits
         written, write = short(written or self.text(node)), " ".join(write.split())
         self.found.append(Finding(*place, kind, written, write, said, edits))
 

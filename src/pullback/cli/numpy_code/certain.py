@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import ast
 
-from .dependence import Program, Scope, key_of
+from .dependence import Program, Scope, key_of, root_of
 
 _words = str.split
 _VIEWS = frozenset(
     _words("""reshape ravel transpose asarray asanyarray ascontiguousarray squeeze atleast_1d atleast_2d swapaxes
     moveaxis broadcast_to diag diagonal real imag split array_split hsplit vsplit flip fliplr flipud rot90 expand_dims
-    view broadcast_arrays require""")
+    view broadcast_arrays require einsum atleast_3d sliding_window_view nan_to_num""")
 )
 _NEW = frozenset(
     _words("copy astype dot flatten repeat sum mean max min std var prod cumsum cumprod clip round take ptp")
 )
 _HOMES = ("numpy.", "scipy.", "pullback.scipy.")
+_SHARE = "numpy.ma."
+_MEANS = frozenset(_words("mean std var"))
+_FLOATS = _MEANS | frozenset(
+    _words("""exp expm1 log log2 log10 log1p sqrt sin cos tan sinh cosh tanh arctan arctan2 hypot norm trapezoid interp
+    linspace""")
+)
+_WRITING = frozenset(_words("sort partition fill put itemset resize setflags"))
 _SHAPES = frozenset(_words("shape size ndim dtype itemsize nbytes"))
 _READERS = frozenset(
     _words("len float int abs print sum min max round complex bool str repr isinstance type enumerate")
@@ -76,6 +83,60 @@ class Certain:
                 return isinstance(func, ast.Attribute) and name == "" and func.attr in _TO_NUMBER and not args
         return False
 
+    def is_float(self, node: ast.expr) -> bool:
+        """Whether a number, or the elements of an array, are plainly no whole numbers."""
+        match node:
+            case ast.Constant(value=value):
+                return isinstance(value, float)
+            case ast.UnaryOp(operand=value):
+                return self.is_float(value)
+            case ast.BinOp(op=ast.Div()):
+                return True
+            case ast.BinOp(left=left, right=right):
+                return self.is_float(left) or self.is_float(right)
+            case ast.Call(func=func):
+                full, name = self.program.full_name(func), key_of(func).lstrip(".")
+                return name in (_FLOATS if full.startswith(_HOMES) else _MEANS)
+            case ast.Subscript(value=value):
+                return self.is_float(value)
+        return False
+
+    def is_only_read(self, target: ast.expr) -> bool:
+        """Whether what a name or an attribute holds is nowhere written to, as far as the file shows."""
+        key = key_of(target)
+        for node in ast.walk(self.program.tree):
+            match node:
+                case ast.AugAssign(target=place):
+                    written = root_of(place)
+                case ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Attribute(ctx=ast.Store(), attr="flat"):
+                    written = root_of(node)
+                case ast.Call(func=ast.Attribute(value=written, attr=name)) if name in _WRITING:
+                    pass
+                case ast.keyword(arg="out", value=written):
+                    pass
+                case _:
+                    continue
+            if key_of(written) == key:
+                return False
+        return isinstance(target, ast.Attribute) or (
+            isinstance(target, ast.Name)
+            and all(
+                self._is_read(n)
+                for n in self.scope.own()
+                if isinstance(n, ast.Name) and n.id == target.id and isinstance(n.ctx, ast.Load)
+            )
+        )
+
+    def is_computed(self, value: ast.expr) -> bool:
+        """Whether a value is an array of its own, and no view of another."""
+        match value:
+            case ast.BinOp() | ast.UnaryOp():
+                return True
+            case ast.Call(func=func, keywords=keywords) if not any(k.arg == "copy" for k in keywords):
+                full, name = self.program.full_name(func), key_of(func).lstrip(".")
+                return (full.startswith(_HOMES) and name not in _VIEWS) or (not full and name in _NEW)
+        return False
+
     def is_unshared(self, node: ast.expr) -> bool:
         """Whether a name of this scope alone has an array, so that it may get another one, which is computed of it."""
         if not isinstance(node, ast.Name) or self.program.home(node.id, self.scope) is not self.scope:
@@ -110,12 +171,10 @@ class Certain:
         elif isinstance(parent, ast.Tuple) and isinstance(whole, ast.Assign) and isinstance(whole.value, ast.Tuple):
             value = dict(zip(parent.elts, whole.value.elts, strict=False)).get(name)
         match value:
-            case ast.BinOp() | ast.UnaryOp() | ast.Constant() | ast.Compare():
+            case ast.Constant() | ast.Compare():
                 return True
-            case ast.Call(func=func):
-                full, method = self.program.full_name(func), key_of(func)
-                computed = full.startswith(_HOMES) and full.rpartition(".")[2] not in _VIEWS
-                return computed or (not full and method.lstrip(".") in _NEW)
+            case ast.expr():
+                return self.is_computed(value)
         return False
 
     def _is_read(self, node: ast.expr) -> bool:
@@ -139,7 +198,11 @@ class Certain:
                 return True
             case ast.Call(func=func):
                 full = self.program.full_name(func)
-                return full.startswith(_HOMES) and (full.rpartition(".")[2] not in _VIEWS or self._is_read(parent))
+                return (
+                    full.startswith(_HOMES)
+                    and not full.startswith(_SHARE)
+                    and (full.rpartition(".")[2] not in _VIEWS or self._is_read(parent))
+                )
             case ast.keyword(arg=name):
                 call = self.program.parents[parent]
                 alone = isinstance(self.program.parents[call], ast.Expr)

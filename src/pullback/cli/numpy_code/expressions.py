@@ -12,7 +12,7 @@ import numpy as np
 
 from ...tensor.protocol import INSTEAD
 from .advice import Reader
-from .dependence import CONSTANT, PLACE, VALUE, key_of, root_of
+from .dependence import CONSTANT, PLACE, VALUE, key_of
 from .edits import operand
 
 _words = str.split
@@ -22,6 +22,7 @@ _OF_MATH |= {"fabs": "abs", "pow": "power", "fsum": "sum", "lgamma": "gammaln"}
 _TO_WHOLE = frozenset(_words("floor ceil trunc remainder modf frexp ldexp"))
 """Functions of `math` whose results are not NumPy's: whole numbers, or another remainder."""
 _OF_SPECIAL = frozenset(_words("gamma gammaln erf erfc"))
+_PLAIN = frozenset(_words("None float complex float64 complex128 double"))
 _TESTS = frozenset(_words("isnan isinf isfinite isclose comb factorial gcd lcm perm"))
 _JOIN = frozenset(
     _words("""stack concatenate hstack vstack dstack column_stack row_stack block append meshgrid select insert einsum
@@ -53,7 +54,7 @@ class Expressions(Reader):
                 case ast.Subscript(value=value, slice=index):
                     self._subscript(node, value, index)
                 case ast.Assign(targets=[ast.Attribute(attr="flat", value=y)], value=value) if (
-                    self.level(value) >= PLACE
+                    self.level(value) >= PLACE and key_of(y) != "self"
                 ):
                     a = self.text(y)
                     self.add(node, "memory", f"{a}[...] = np.resize({self.text(value)}, np.shape({a}))")
@@ -84,7 +85,9 @@ class Expressions(Reader):
     def _operand(self, node: ast.BinOp, one: ast.expr, other: ast.expr) -> None:
         """A list beside a value; of two lists + makes one, so the value has to be an array for sure."""
         text = f"np.array({self.text(one)})"
-        sure = not isinstance(node.op, ast.Add) or self.is_array(other)
+        sure = not isinstance(node.op, ast.Add | ast.Mult) or self.is_array(
+            other
+        )  # or the list is added to, or repeated
         self.add(node, "operand", text, self.text(one), edits=self.at(one, text) if sure else ())
 
     def _subscript(self, node: ast.Subscript, value: ast.expr, index: ast.expr) -> None:
@@ -112,7 +115,8 @@ class Expressions(Reader):
                 before = self.text(value) if all(r == ":" for r in rest) else f"{self.text(value)}[{', '.join(rest)}]"
                 if part.lower is part.upper is None and part.step.operand.value == 1:  # type: ignore[union-attr]
                     taken = [p for p in parts[:axis] if not isinstance(p, ast.Slice)]
-                    sure = isinstance(node.ctx, ast.Load) and all(map(self._is_integer, taken))
+                    others = [p for p in parts if not isinstance(p, ast.Slice)]
+                    sure = isinstance(node.ctx, ast.Load) and all(map(self._is_integer, others))
                     write = f"np.flip({before}, {axis - len(taken)})"
                     self.add(node, "step", write, edits=None if sure else ())
                 else:
@@ -138,7 +142,7 @@ class Expressions(Reader):
             self._math(call, name)
         elif full.startswith("numpy.random."):
             self._draw(call, name)
-        elif full.startswith("numpy."):
+        elif full.startswith("numpy.") and not full.startswith("numpy.ma."):
             self._numpy(call, full, name)
         elif isinstance(call.func, ast.Name):
             self._builtin(call, call.func.id)
@@ -151,6 +155,7 @@ class Expressions(Reader):
             if k.arg == "out" and max(self.program.given_to(call, self.scope), self.level(call.func)) == VALUE:
                 rest = f"{self.text(call.func)}({', '.join(self.arguments(call, ('out',)))})"
                 sure = full.startswith("numpy.") and not any(other.arg == "where" for other in call.keywords)
+                sure &= self.text(k.value) in map(self.text, call.args)  # or it has another shape
                 self._rebound(call, "memory", k.value, rest, sure)
 
     def _rebound(self, call: ast.Call, kind: str, target: ast.expr, value: str, sure: bool = True) -> None:
@@ -173,7 +178,7 @@ class Expressions(Reader):
         first, given = call.args[0], self.program.given_to(call, self.scope)
         if name in ("float", "complex") and given == VALUE and id(call) not in self.harmless:
             parts = [operand(t) for t in map(self.text, call.args)]
-            plain = self.text(first) if name == "float" else f"{parts[0]} + 0j"
+            plain = self._as_float(first) if name == "float" else f"{parts[0]} + 0j"
             write = f"{parts[0]} + 1j * {parts[1]}" if len(parts) > 1 else plain
             self.add(call, "number", write, edits=() if any(map(self._is_of_others, ast.walk(call))) else None)
         elif name == "isinstance" and self.level(first) == VALUE:
@@ -181,6 +186,10 @@ class Expressions(Reader):
             if asked & {"float", "ndarray", "floating", "float64", "Number", "Real", "number", "generic"}:
                 write = f"np.ndim({self.text(first)}) {'>' if 'ndarray' in asked else '=='} 0"
                 self.add(call, "test", write, edits=())  # it may be a list, or None
+
+    def _as_float(self, node: ast.expr) -> str:
+        """A value that may be a whole number, as a float that keeps the gradient."""
+        return self.text(node) if self.is_float(node) else f"1.0 * {operand(self.text(node))}"
 
     def _is_of_others(self, node: ast.AST) -> bool:
         """Whether a function of another library is called, which may give what is no number of NumPy's."""
@@ -197,10 +206,12 @@ class Expressions(Reader):
             self.add(call, "math", f"np.log({texts[0]}) / np.log({texts[1]})")
         elif name == "hypot" and len(texts) == 3:
             self.add(call, "math", f"np.hypot(np.hypot({texts[0]}, {texts[1]}), {texts[2]})")
+        elif name == "pow" and len(texts) == 2:
+            self.add(call, "math", f"np.power({self._as_float(call.args[0])}, {texts[1]})")
         elif name == "dist":
             self.add(call, "math", f"np.linalg.norm(np.subtract({', '.join(texts)}))")
         else:
-            sure = (home != "np" or hasattr(np, new)) and name not in _TO_WHOLE
+            sure = (home != "np" or hasattr(np, new)) and name not in _TO_WHOLE and name != "fsum"
             sure &= not any(isinstance(a, ast.Starred | ast.GeneratorExp) for a in call.args)
             needs = home * (home != "np")
             edits = self.at(call.func, f"{home}.{new}", needs) if sure else ()
@@ -220,7 +231,10 @@ class Expressions(Reader):
             parts = [] if texts.get("loc", "0") in ("0", "0.0") else [f"{operand(loc)} + "]
             parts += [] if scale == "1.0" else [f"{operand(scale)} * "]
             write = f"{''.join(parts)}{self.text(call.func)}(size={size})"
-            self.add(call, "draw", write, edits=None if self._is_numpys_generator(call.func) else ())
+            calls = (n for a in given for n in ast.walk(a) if isinstance(n, ast.Call))
+            again = "size" not in texts and not all(self._is_pure(n) for n in calls)
+            sure = self._is_numpys_generator(call.func) and not again  # what is called stands twice
+            self.add(call, "draw", write, edits=None if sure else ())
         elif name in _DRAWS:
             self.add(
                 call,
@@ -236,6 +250,11 @@ class Expressions(Reader):
                 why="if it depends on the parameters: what is drawn among integers has no derivative",
                 edits=(),
             )
+
+    def _is_pure(self, call: ast.Call) -> bool:
+        """Whether a call is of NumPy's, and draws nothing."""
+        full = self.program.full_name(call.func)
+        return full.startswith("numpy.") and not full.startswith("numpy.random.")
 
     def _is_numpys_generator(self, func: ast.expr) -> bool:
         """Whether a method is plainly one of a generator of NumPy's."""
@@ -306,7 +325,8 @@ class Expressions(Reader):
             self._array(call, first, name)
         elif name in ("float64", "float32", "double", "float16", "complex128"):
             sure = name in ("float64", "double") and not self.is_list(first)
-            self.add(call, "number", texts[0], edits=None if sure else ())
+            write = self._as_float(first) if sure else texts[0]
+            self.add(call, "number", write, edits=None if sure else ())
         elif name == "isscalar":
             self.add(call, "test", f"np.ndim({texts[0]}) == 0", edits=())  # it may be a string, or None
         elif name == "full" and len(texts) > 1 and self.level(call.args[1]) == VALUE and not self._is_written(call):
@@ -344,7 +364,8 @@ class Expressions(Reader):
         }
         if name != "copyto" or not any(k.arg == "where" for k in call.keywords):
             number = isinstance(call.args[-1], ast.Constant)  # of others, NumPy takes the first, or repeats them
-            sure = number if name in ("put", "place", "putmask") else not call.keywords and len(texts) == 2
+            masked = number and isinstance(call.args[1], ast.Compare)
+            sure = masked if name in ("put", "place", "putmask") else not call.keywords and len(texts) == 2
             kind = "diagonal" if name == "fill_diagonal" else "memory"
             write = instead.get(name, f"{y}[{texts[1]}] = {value}")
             self.add(call, kind, write, edits=None if sure and name != "put" else ())
@@ -358,7 +379,8 @@ class Expressions(Reader):
             self.add(call, "vectorize", whole, edits=())
         elif given == VALUE and name == "fromiter":
             several = isinstance(call.args[0], ast.GeneratorExp)
-            self.add(call, "joined", f"np.stack([{texts[0][1:-1]}])" if several else f"np.stack(list({texts[0]}))")
+            write = f"np.stack([{texts[0][1:-1]}])" if several else f"np.stack(list({texts[0]}))"
+            self.add(call, "joined", write, edits=None if texts[1:] == ["float"] and not call.keywords else ())
         elif given == VALUE and name.startswith("nd"):
             self.add(call, "joined", "a loop over np.ndindex(x.shape)", edits=())
         elif given == VALUE:
@@ -367,7 +389,8 @@ class Expressions(Reader):
     def _array(self, call: ast.Call, first: ast.expr, name: str) -> None:
         named = {k.arg: self.text(k.value) for k in call.keywords}
         dtype = named.pop("dtype", self.text(call.args[1]) if len(call.args) > 1 else "None")
-        sure = len(call.args) < 3 and not named and not dtype.endswith("object") and not self._is_written_to(call)
+        sure = len(call.args) < 3 and not named and dtype.rpartition(".")[2].strip("'\"") in _PLAIN
+        sure &= name == "array" or (name != "asanyarray" and not self._is_written_to(call))
         to = "" if dtype == "None" else f".astype({dtype})"
         if not self.is_list(first):
             text = self.text(first)
@@ -387,23 +410,28 @@ class Expressions(Reader):
             return f"np.stack({text})"
         rows = values.elts if isinstance(values, ast.List | ast.Tuple) else []
         if all(map(_is_row, rows)) and any(map(self.is_number, itertools.chain(*map(_elements, rows)))):
-            return f"np.block({text.replace('(', '[').replace(')', ']') if isinstance(values, ast.Tuple) else text})"
+            return f"np.block({self._in_lists(values)})"
         if isinstance(values, ast.ListComp):
             rest = text[1:].removeprefix(self.text(values.elt))
             return f"np.stack([{self.joined(values.elt)}{rest})"
         return f"np.stack([{', '.join(self.joined(r) if _is_row(r) else self.text(r) for r in rows)}])"
 
+    def _in_lists(self, node: ast.expr) -> str:
+        """Rows of values as lists, also where they are written as tuples."""
+        if isinstance(node, ast.List | ast.Tuple):
+            return f"[{', '.join(map(self._in_lists, node.elts))}]"
+        return self.text(node)
+
     def _is_written_to(self, call: ast.Call) -> bool:
-        """Whether what asarray gives, perhaps the caller's array, is written to."""
+        """Whether what asarray gives, perhaps the caller's array, may be written to."""
         parent = self.program.parents[call]
-        names = {t.id for t in parent.targets if isinstance(t, ast.Name)} if isinstance(parent, ast.Assign) else set()
-        written = (
-            n.target if isinstance(n, ast.AugAssign) else n
-            for n in self.scope.own()
-            if isinstance(n, ast.AugAssign) or (isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
-        )
-        as_it_is = self.program.full_name(call.func) != "numpy.array"
-        return as_it_is and any(isinstance(r, ast.Name) and r.id in names for r in map(root_of, written))
+        if isinstance(parent, ast.Return) or (
+            isinstance(parent, ast.Subscript) and not isinstance(parent.ctx, ast.Load)
+        ):
+            return True
+        if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and key_of(parent.targets[0]):
+            return not self.is_only_read(parent.targets[0])
+        return not self._is_read(call)
 
     def _lists(self, call: ast.Call, name: str) -> None:
         """Lists of values that a function of NumPy would make arrays of."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -127,7 +128,12 @@ class MadePlain(AboutWrites):
                 return
             a, t = self.text(target), tensor_for(self.program, self.scope, node, [w.node for w in writes])
             write = f"{a} = {a} + np.zeros_like({t or self.program.tensor}, float, shape=np.shape({a}))"
-            edits = self.edit.after(node, self.numpys(write)) if t else ()
+            sure = isinstance(node, ast.Assign) and len(node.targets) == 1 and self.is_computed(value)
+            numbers = [
+                n.value for n in ast.walk(value) if isinstance(n, ast.Constant)
+            ]  # an array of whole ones stays one
+            sure &= self._name(value) != "array" or any(isinstance(n, float | complex) for n in numbers)
+            edits = self.edit.after(node, self.numpys(write)) if t and sure else ()
             self._like(t, node, "made", f"{write} after it", why, edits)
         elif parts or (makers and writes and isinstance(target, ast.Attribute)):  # other arrays may be made of it
             t = tensor_for(self.program, self.scope, node, [w.node for w in writes])
@@ -136,7 +142,8 @@ class MadePlain(AboutWrites):
         elif makers or constant:
             for w in writes:
                 if isinstance(w.node, ast.AugAssign):
-                    self.add(w.node, "whole", self.in_full(w.node), edits=None if self.is_unshared(target) else ())
+                    sure = self.is_unshared(target) and not any(map(self._of_other_dtype, makers))
+                    self.add(w.node, "whole", self.in_full(w.node), edits=None if sure else ())
 
     def _matrix(self, value: ast.expr) -> bool:
         full = self.program.full_name(value.func) if isinstance(value, ast.Call) else ""
@@ -179,6 +186,10 @@ class MadePlain(AboutWrites):
         values = (v for _, v in self.program.bindings(node, self.scope) if isinstance(v, ast.Call))
         return [v for v in values if (name := self.maker(v.func)) and not name.endswith("_like")]
 
+    def _of_other_dtype(self, call: ast.Call) -> bool:
+        """Whether a call makes an array of a dtype that is given, and not float."""
+        return self._dtype(call, self.maker(call.func)).rpartition(".")[2] not in ("", "float", "float64")
+
     def _dtype(self, call: ast.Call, name: str) -> str:
         place = {"full": 2, "eye": 3}.get(name, 1)
         given = [k.value for k in call.keywords if k.arg == "dtype"] or call.args[place : place + 1]
@@ -199,8 +210,10 @@ class MadePlain(AboutWrites):
         np, t = self.text(call.func).rpartition(".")[0] or "np", chosen or self.program.tensor
         if name.endswith("_like"):
             value = [texts[1] if len(texts) > 1 else named.get("fill_value", "value")] if name == "full_like" else []
-            of = next((d for c in self._plain(call.args[0]) if (d := self._dtype(c, self.maker(c.func)))), "float")
-            kind = (texts[1 + len(value) :] or [named.get("dtype", of)])[0]
+            known = isinstance(call.args[0], ast.Name | ast.Attribute)
+            kind = (
+                texts[1 + len(value) :] or [named.get("dtype", f"{np}.result_type({texts[0]})" if known else "float")]
+            )[0]
             given = ", ".join([t, *value, kind])
             self._like(chosen, call, "made", f"{np}.{name}({given}, shape=np.shape({texts[0]}))", why)
             return
@@ -209,12 +222,17 @@ class MadePlain(AboutWrites):
         if name in ("eye", "identity"):
             columns = texts[1] if name == "eye" and len(texts) > 1 else named.get("M", shape)
             write = f"{self.text(call)} + {np}.zeros_like({t}, float, shape=({shape}, {columns}))"
-            self._like(chosen, call, "eye", write, why)
+            self._like(chosen, call, "eye", write, why, () if self._of_other_dtype(call) else None)
         elif name == "full":
             filled = texts[1] if len(texts) > 1 else named.get("fill_value", "value")
-            self._like(chosen, call, "made", f"{np}.full_like({t}, {filled}, {dtype}, shape={shape})", why)
+            kind = "complex" if filled.endswith("j") and not self._dtype(call, name) else dtype
+            sure = bool(self._dtype(call, name)) or not re.fullmatch(r"-?\d+", filled)  # an integer makes whole numbers
+            write = f"{np}.full_like({t}, {filled}, {kind}, shape={shape})"
+            self._like(chosen, call, "made", write, why, None if sure else ())
         else:
-            self._like(chosen, call, "made", f"{np}.{name}_like({t}, {dtype}, shape={shape})", why)
+            sure = "order" not in named and len(texts) < 3
+            write = f"{np}.{name}_like({t}, {dtype}, shape={shape})"
+            self._like(chosen, call, "made", write, why, None if sure else ())
 
     def _is_constant_array(self, value: ast.expr) -> bool:
         """Whether a value is plainly an array of constants: a call of NumPy's, or its copy, or computed of such."""
@@ -244,8 +262,8 @@ class MadePlain(AboutWrites):
         known = self._name(call) in _ARRAYS and self.level(call) == CONSTANT and not set(dtypes) & _WHOLE
         return known and not (self._name(call) in MAKERS and self._is_whole(call))
 
-    def _name(self, call: ast.Call) -> str:
-        home, _, name = self.program.full_name(call.func).rpartition(".")
+    def _name(self, call: ast.expr) -> str:
+        home, _, name = self.program.full_name(getattr(call, "func", call)).rpartition(".")
         return name if home == "numpy" else ""
 
 

@@ -105,8 +105,9 @@ def _with_imports(source: str, modules: list[str]) -> str:
     if not lines:
         return source
     newline = program.newline
-    if leading:
-        last = body[leading - 1]
+    alone = [i for i in range(leading) if i + 1 == len(body) or (body[i].end_lineno or 0) < body[i + 1].lineno]
+    if alone:  # after the last of them that does not share its line
+        last = body[alone[-1]]
         at = program.line(last.end_lineno or last.lineno)[1]
         added = "".join(newline + line for line in lines)
     else:

@@ -72,12 +72,21 @@ class Writes(AboutWrites):
             if key_of(target):
                 self._rebound(node, target, self.in_full(node))
             else:
-                self.add(node, "overwritten", f"{k}.copy() for {k}", edits=self.at(kept, f"{k}.copy()"))
+                self.add(node, "overwritten", f"{k}.copy() for {k}", edits=self._copied(kept))
         elif isinstance(target, ast.Subscript) and _is_whole(target.slice):
             self._rebound(node, target.value, f"{self.text(target.value)} = {v}")
         else:
             write = f"{self.text(target)} = {v.replace(k, f'{k}.copy()', 1)}"
-            self.add(node, "overwritten", write, edits=self.at(kept, f"{k}.copy()"))
+            self.add(node, "overwritten", write, edits=self._copied(kept))
+
+    def _copied(self, kept: ast.expr) -> tuple[Edit, ...]:
+        """The copy of what is read, where that is only computed with: a function of the file may write to it."""
+        parent = self.program.parents[kept]
+        if isinstance(parent, ast.Attribute):
+            sure = parent.attr in _REDUCE | _LINEAR
+        else:
+            sure = not isinstance(parent, ast.Call) or self.program.full_name(parent.func).startswith("numpy.")
+        return self.at(kept, f"{self.text(kept)}.copy()") if sure else ()
 
     def _rebound(self, node: ast.stmt, target: ast.expr, write: str, why: str = "") -> None:
         """A name that gets another array for one that is written over: if no other name has that."""
@@ -101,7 +110,7 @@ class Writes(AboutWrites):
                 self._rebound(write, target, self.in_full(write), why)
             else:
                 why = f"its derivative needs it, and line {write.lineno} writes over it"
-                self.add(kept, "overwritten", f"{self.text(kept)}.copy()", why=why)
+                self.add(kept, "overwritten", f"{self.text(kept)}.copy()", why=why, edits=self._copied(kept))
             return
 
     def _is_rebound(self, root: ast.expr, first: int, last: int) -> bool:
@@ -175,7 +184,8 @@ class Writes(AboutWrites):
         if not later:
             return
         a, why = self.text(target), f"written to in line {later[0]}"
-        if self.program.full_name(value.func).rpartition(".")[2] in _KEPT:
+        full = self.program.full_name(value.func)
+        if full.rpartition(".")[2] in _KEPT and full.startswith(("numpy.", "scipy.", "pullback.scipy.")):
             copy = f"{self.text(value)}.copy()"
             self.add(node, "result", f"{a} = {copy}", why=why, edits=self.at(value, copy))
         elif key_of(value.func) == ".flatten":
@@ -214,7 +224,8 @@ class Writes(AboutWrites):
                 if same and self.level(a.value) == VALUE and not self.is_list(a.value):
                     if self.text(a.value) == self.text(b.value) and not isinstance(a.slice, ast.Tuple | ast.Slice):
                         i, j, x = self.text(a.slice), self.text(b.slice), self.text(a.value)
-                        self.add(node, "swap", f"{x}[[{i}, {j}]] = {x}[[{j}, {i}]]")
+                        write = f"{x}[[{i}, {j}]] = {x}[[{j}, {i}]]"
+                        self.add(node, "swap", write, edits=None if self.is_array(a.value) else ())
                     else:
                         copies = f"{self.text(c)}.copy(), {self.text(d)}.copy()"
                         write = f"{self.text(a)}, {self.text(b)} = {copies}"
@@ -279,34 +290,9 @@ class Writes(AboutWrites):
                         i = self.program.free_name("i", "k", "row_number")
                         each = re.sub(rf"\b{row}\b", f"{a}[{i}]", statement)
                         before = f"for {row} in {a}: {statement}"
-                        self.add(
-                            loop, "rows", f"for {i} in range(len({a})): {each}", before, edits=self._by_number(loop, i)
-                        )
+                        # of an array with one axis, the rows are numbers, which such a loop leaves as they are
+                        self.add(loop, "rows", f"for {i} in range(len({a})): {each}", before, edits=())
                         return
-
-    def _by_number(self, loop: ast.For, i: str) -> tuple[Edit, ...]:
-        """The edits of a loop over rows that shall have their numbers: the name of the rows may have no other use."""
-        name, a = loop.target, self.text(loop.iter)
-        inside = {id(n) for s in loop.body for n in ast.walk(s)}
-        names = [n for n in self.own if isinstance(n, ast.Name) and n.id == name.id and n is not name]  # type: ignore[attr-defined]
-        bound = [
-            n for n in names if isinstance(n.ctx, ast.Store) and not isinstance(self.program.parents[n], ast.AugAssign)
-        ]
-        again = any(
-            isinstance(n, ast.Name)
-            and isinstance(n.ctx, ast.Store)
-            and n.id in a
-            and id(n) in inside
-            and n not in names
-            for n in self.own
-        )
-        if bound or again or not all(id(n) in inside for n in names):
-            return ()
-        places = [self.at(n, f"{a}[{i}]") for n in names]
-        if not all(places):
-            return ()
-        head = (*self.at(name, i), *self.at(loop.iter, f"range(len({a}))"))
-        return (*head, *(e for p in places for e in p))
 
     def _given(self) -> None:
         """Writes to what the function was given: what requires grad is not written to."""
