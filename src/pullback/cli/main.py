@@ -291,8 +291,9 @@ COMMANDS = (
         summary="list, or write, the lines of a NumPy program that have to be written in another way",
         description="Read NumPy programs, without running them, and list every line that may have to be written in\n"
         "another way before their functions take Tensors, each with what to write. A line that does not\n"
-        "depend on what is differentiated may stay as it is. With --write, what is sure to compute the\n"
-        "same on arrays is written to another file, and the rest is listed, by the lines of that file.\n"
+        "depend on what is differentiated may stay as it is. With --write, what computes the same on\n"
+        "arrays of numbers, as far as the text shows, is written to another file, and the rest is listed,\n"
+        "by the lines of that file. Compare the values.\n"
         "The exit status is 0 if the files were read, 2 if one is missing or is not Python.",
         examples=(
             "pullback port model.py",

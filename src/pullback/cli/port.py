@@ -1,6 +1,7 @@
 """`pullback port FILE.py ...`: the lines of a NumPy program that may have to be written in another way for Tensors.
 
-With ``--write`` it writes what is sure to compute the same on arrays to another file, and lists the rest.
+With ``--write`` it writes, to another file, what computes the same on arrays of numbers as far as the text shows, and
+lists the rest.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def findings(source: str) -> list[Finding]:
 
 
 def rewritten(source: str) -> tuple[str, list[Finding]]:
-    """A program with all that may be written by itself, and what was written: on arrays it computes the same.
+    """A program with what may be written by itself, and what was written. On arrays of numbers it computes the same.
 
     >>> print(rewritten("import numpy as np\\ndef f(x):\\n    return np.array([x[0], x.std()])")[0])
     import numpy as np

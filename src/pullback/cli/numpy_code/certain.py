@@ -15,7 +15,9 @@ _VIEWS = frozenset(
 _NEW = frozenset(
     _words("copy astype dot flatten repeat sum mean max min std var prod cumsum cumprod clip round take ptp")
 )
-_HOMES = ("numpy.", "scipy.", "pullback.scipy.")
+HOMES = ("numpy.", "scipy.", "pullback.scipy.")
+"""How the full names of functions begin that compute and write to nothing they are given."""
+
 _SHARE = "numpy.ma."
 _MEANS = frozenset(_words("mean std var"))
 _FLOATS = _MEANS | frozenset(
@@ -96,7 +98,7 @@ class Certain:
                 return self.is_float(left) or self.is_float(right)
             case ast.Call(func=func):
                 full, name = self.program.full_name(func), key_of(func).lstrip(".")
-                return name in (_FLOATS if full.startswith(_HOMES) else _MEANS)
+                return name in (_FLOATS if full.startswith(HOMES) else _MEANS)
             case ast.Subscript(value=value):
                 return self.is_float(value)
         return False
@@ -134,7 +136,7 @@ class Certain:
                 return True
             case ast.Call(func=func, keywords=keywords) if not any(k.arg == "copy" for k in keywords):
                 full, name = self.program.full_name(func), key_of(func).lstrip(".")
-                return (full.startswith(_HOMES) and name not in _VIEWS) or (not full and name in _NEW)
+                return (full.startswith(HOMES) and name not in _VIEWS) or (not full and name in _NEW)
         return False
 
     def is_unshared(self, node: ast.expr) -> bool:
@@ -199,7 +201,7 @@ class Certain:
             case ast.Call(func=func):
                 full = self.program.full_name(func)
                 return (
-                    full.startswith(_HOMES)
+                    full.startswith(HOMES)
                     and not full.startswith(_SHARE)
                     and (full.rpartition(".")[2] not in _VIEWS or self._is_read(parent))
                 )

@@ -129,9 +129,8 @@ class MadePlain(AboutWrites):
             a, t = self.text(target), tensor_for(self.program, self.scope, node, [w.node for w in writes])
             write = f"{a} = {a} + np.zeros_like({t or self.program.tensor}, float, shape=np.shape({a}))"
             sure = isinstance(node, ast.Assign) and len(node.targets) == 1 and self.is_computed(value)
-            numbers = [
-                n.value for n in ast.walk(value) if isinstance(n, ast.Constant)
-            ]  # an array of whole ones stays one
+            # An array of whole numbers stays one, and cuts off what is written to it.
+            numbers = [n.value for n in ast.walk(value) if isinstance(n, ast.Constant)]
             sure &= self._name(value) != "array" or any(isinstance(n, float | complex) for n in numbers)
             edits = self.edit.after(node, self.numpys(write)) if t and sure else ()
             self._like(t, node, "made", f"{write} after it", why, edits)

@@ -242,6 +242,8 @@ class _Search(Certain):
 
 
 _OF_OBJECTS = 1 << 10
+"""Added to the rank of what a constructor gets from outside."""
+
 LAST = 1 << 30
 """The rank of a constant."""
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from .certain import HOMES
 from .dependence import PLACE, VALUE, key_of, root_of
 from .edits import Edit
 from .made_plain import AboutWrites, pairs
@@ -185,7 +186,7 @@ class Writes(AboutWrites):
             return
         a, why = self.text(target), f"written to in line {later[0]}"
         full = self.program.full_name(value.func)
-        if full.rpartition(".")[2] in _KEPT and full.startswith(("numpy.", "scipy.", "pullback.scipy.")):
+        if full.rpartition(".")[2] in _KEPT and full.startswith(HOMES):
             copy = f"{self.text(value)}.copy()"
             self.add(node, "result", f"{a} = {copy}", why=why, edits=self.at(value, copy))
         elif key_of(value.func) == ".flatten":
