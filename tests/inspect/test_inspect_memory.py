@@ -222,3 +222,43 @@ def test_nodes_and_leaves_are_counted_as_the_graph_counts_them() -> None:
     loss = model(pullback.ones(4, 2)).sum()
     (counted,) = re.findall(r"(\d+) nodes, (\d+) leaves", str(pullback.inspect.graph(loss, model)))
     assert str(pullback.inspect.memory(loss)).startswith("{} nodes and {} leaves hold ".format(*counted))
+
+
+def _of_a_block() -> Any:
+    layer = pullback.nn.TransformerEncoderLayer(8, 2, 16)
+    return layer, layer(pullback.ones(3, 1, 8)).sum()
+
+
+def _of_views() -> Any:
+    x = pullback.ones(4, 6, requires_grad=True)
+    y = x * 2
+    return None, (y[0].exp() * y[1]).sum() + (y.view(2, 12)[:, :3] ** 3).sum() + y.square().sum()
+
+
+def _of_a_function_that_keeps_arrays() -> Any:
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, weights: Any) -> Any:
+            ctx.weights = weights
+            ctx.save_for_backward(x[:1])
+            return x * pullback.from_numpy(weights)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * pullback.from_numpy(ctx.weights), None
+
+    return None, Scaled.apply(pullback.ones(64, requires_grad=True) * 1, np.ones(64, "f4")).sum()
+
+
+def _of_a_sparse_product() -> Any:
+    matrix = pullback.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse().requires_grad_()
+    return None, pullback.sparse.mm(matrix, pullback.ones(2, 5, requires_grad=True)).sum()
+
+
+@pytest.mark.parametrize("make", [_of_a_block, _of_views, _of_a_function_that_keeps_arrays, _of_a_sparse_product])
+@pytest.mark.parametrize("fold", [True, False])
+def test_the_graph_counts_the_same_memory(make: Any, fold: bool) -> None:
+    model, loss = make()
+    graph = pullback.inspect.graph(loss, model, fold=fold)
+    found = memory(loss)
+    assert graph.nbytes == found.total > 0

@@ -10,23 +10,17 @@ from __future__ import annotations
 
 import html
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from .. import errors
 from ..autograd.node import FREED, AccumulateGrad, reachable
-from ..autograd.saved import Packed
 from ..diagnose.places import at, named_tensors, place_of_node
 from ..errors import describe, message
-from ..ops.sparse.coo import SparseArray
-from ..tensor.gpu import gpu_of
-from ..tensor.nested import CONTAINERS, leaves
 from ..tensor.printing import count_of_bytes as size
-from ..tensor.protocol import is_foreign
 from ..tensor.tensor import Tensor, need_tensor
+from .pieces import Piece, data_of, kept_by, piece_of
 
 
 @dataclass(frozen=True)
@@ -271,18 +265,17 @@ def memory(loss: Tensor) -> GraphMemory:
             )
         )
     nodes = sorted(reachable([edge[0]]), key=lambda node: node._order)
-    held: dict[int, tuple[_Piece, list[int], dict[str, None]]] = {}
+    held: dict[int, tuple[Piece, list[int], dict[str, None]]] = {}
     freed, packed, overhead = False, 0, 0
     for i, node in enumerate(nodes):
         overhead += sys.getsizeof(node) + sys.getsizeof(node._edges)
-        for value in _kept_by(node):
+        for value in kept_by(node):
             if value is FREED:
                 freed = True
-            elif isinstance(value, Packed) and not _is_tensor(value._held):
+            elif (data := data_of(value)) is None:
                 packed += 1
             else:
-                data = _payload(value._held if isinstance(value, Packed) else value)
-                piece = _piece(data)
+                piece = piece_of(data)
                 _, holders, shapes = held.setdefault(id(piece.owner), (piece, [], {}))
                 if not holders or holders[-1] != i:
                     holders.append(i)
@@ -301,63 +294,12 @@ def _line(node: Any) -> str:
     return _UNKNOWN if place is None else at(place)
 
 
-def _payload(value: Any) -> Any:
-    return value._data if isinstance(value, Tensor) else value
-
-
-def _is_tensor(value: Any) -> bool:
-    return isinstance(value, (Tensor, np.ndarray)) or is_foreign(value)
-
-
-class _Piece(NamedTuple):
-    """A piece of memory: what owns it, its bytes, and where it lies."""
-
-    owner: Any
-    nbytes: int
-    device: str
-
-
-def _piece(data: Any) -> _Piece:
-    """The memory behind `data`; for a sparse tensor, behind its values."""
-    if isinstance(data, SparseArray):
-        return _piece(_payload(data.values))
-    if (index := gpu_of(data)) is not None:
-        whole = data if data.base is None else data.base
-        return _Piece(data.data.mem, int(whole.nbytes), f"cuda:{index}")
-    while isinstance(data, np.ndarray) and isinstance(data.base, np.ndarray):
-        data = data.base
-    return _Piece(data, int(data.nbytes), "cpu")
-
-
-_OWN = {"_edges", "_hooks", "_metadata", "_order", "__weakref__", "__dict__", "plan", "_variable", "_data"}
-
-
-def _kept_by(node: Any) -> Iterator[Any]:
-    """The tensors and arrays that a node keeps in any attribute, and FREED for those that are gone."""
-    if isinstance(node, AccumulateGrad):
-        return
-    names = {slot for cls in type(node).__mro__ for slot in _slots(cls)} - _OWN
-    attributes = [getattr(node, name, None) for name in sorted(names)]
-    for value in [*attributes, *getattr(node, "__dict__", {}).values()]:
-        if value is FREED:
-            yield value
-        else:
-            for leaf in leaves(value) if isinstance(value, CONTAINERS) else (value,):
-                if isinstance(leaf, Packed) or _is_tensor(leaf):
-                    yield leaf
-
-
-def _slots(cls: type) -> Sequence[str]:
-    found = cls.__dict__.get("__slots__", ())
-    return (found,) if isinstance(found, str) else tuple(found)
-
-
 def _kept_anyway(nodes: Sequence[Any]) -> dict[int, str]:
     """The other holders of memory, by the id of each array: the caller's variable, or "a leaf"."""
-    kept = {id(_piece(t._data).owner): f"`{name}`" for name, t in reversed(list(named_tensors()))}
+    kept = {id(piece_of(t._data).owner): f"`{name}`" for name, t in reversed(list(named_tensors()))}
     for node in nodes:
         if isinstance(node, AccumulateGrad):
-            kept[id(_piece(node.variable._data).owner)] = "a leaf"
+            kept[id(piece_of(node.variable._data).owner)] = "a leaf"
     return kept
 
 

@@ -19,6 +19,7 @@ from ...autograd.node import FREED, AccumulateGrad, edge_of
 from ...autograd.saved import Packed, PackedTuple
 from ...table.nodes import ManyNode, OpNode, SavedOutput
 from ...tensor.tensor import Tensor
+from ..pieces import data_of, kept_by, piece_of
 from .names import Names
 from .rules import names_of_saved
 
@@ -55,7 +56,7 @@ class Saved:
     """One tensor that a node keeps for its backward.
 
     name: its name in the rule. owner: the owner of its memory, in words. title: its name in the program, else that in
-    the rule. memory: the same number for tensors that share their memory.
+    the rule. nbytes: those of its elements; the memory that it keeps may be larger (`NodeInfo.pieces`).
     """
 
     name: str
@@ -63,7 +64,6 @@ class Saved:
     values: Values
     nbytes: int
     owner: str
-    memory: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class NodeInfo:
     outputs: shape and dtype of each output, None if nothing in this graph uses it. arguments: the names of the
     arguments behind its `next_functions`. edges: the ways of their gradients, without those that lead nowhere.
     variable: the name of the tensor that it made, or of the leaf. state: the state of the saved tensors ("kept",
-    "freed", "packed by a hook", "nothing"). rule: the key of its formula in `Description.rules`. grad: the gradient
-    that its tensor holds.
+    "freed", "packed by a hook", "nothing"). pieces: the bytes of each piece of memory that it keeps, by a number.
+    rule: the key of its formula in `Description.rules`. grad: the gradient that its tensor holds.
     """
 
     number: int
@@ -97,6 +97,7 @@ class NodeInfo:
     variable: str = ""
     state: str = "nothing"
     saved: list[Saved] = dataclasses.field(default_factory=list)
+    pieces: dict[int, int] = dataclasses.field(default_factory=dict)
     attributes: dict[str, str] = dataclasses.field(default_factory=dict)
     origin: tuple[str, int, str] | None = None
     rule: str = ""
@@ -106,7 +107,7 @@ class NodeInfo:
     @property
     def nbytes(self) -> int:
         """The bytes it keeps; memory that is saved twice counts once."""
-        return sum({s.memory: s.nbytes for s in self.saved}.values())
+        return sum(self.pieces.values())
 
 
 @dataclasses.dataclass(slots=True)
@@ -125,11 +126,16 @@ class Description:
     @property
     def nbytes(self) -> int:
         """The bytes the graph keeps; memory that several nodes share counts once."""
-        return sum({s.memory: s.nbytes for n in self.nodes for s in n.saved}.values())
+        return bytes_kept(self.nodes)
 
     def forget(self) -> None:
         """Release the graph."""
         self.live = []
+
+
+def bytes_kept(nodes: Iterable[NodeInfo]) -> int:
+    """The bytes that these nodes keep, each piece of memory once, and whole where a view of it is saved."""
+    return sum({number: nbytes for info in nodes for number, nbytes in info.pieces.items()}.values())
 
 
 def collect(loss: Tensor, names: Names) -> Description:
@@ -189,6 +195,7 @@ def _of_node(node: Any, number: int, numbers: dict[Any, int], names: Names, smal
     info.variable = names.of_edge(node)
     info.origin = _origin(node)
     info.state, info.saved = _saved(node, numbers, names, small)
+    info.pieces = _pieces(node)
     if user:
         info.attributes = {k: _brief(v) for k, v in vars(node).items() if not k.startswith("_")}
         if node._output_types is not None:
@@ -239,8 +246,14 @@ def _saved(node: Any, numbers: dict[Any, int], names: Names, small: int) -> tupl
             mine = i in own or type(value._view) is SavedOutput
             owner = "its own result" if mine else _owner(value, numbers, names)
             title = "result" if mine else names.of_tensor(value) or _own_name(node, i, value) or label
-            found.append(Saved(label, title, values_of(value, small), _nbytes(value), owner, _memory(value)))
+            found.append(Saved(label, title, values_of(value, small), _nbytes(value), owner))
     return ("kept" if found else "nothing"), found
+
+
+def _pieces(node: Any) -> dict[int, int]:
+    kept = (data_of(value) for value in kept_by(node) if value is not FREED)
+    pieces = (piece_of(data) for data in kept if data is not None)
+    return {id(piece.owner): piece.nbytes for piece in pieces}
 
 
 def _own_name(node: Any, i: int, value: Tensor) -> str:
@@ -265,14 +278,6 @@ def _owner(t: Tensor, numbers: dict[Any, int], names: Names) -> str:
         return f"{name}, {made}" if name else made
     kind = "leaf" if t._requires_grad else "constant"
     return f"{kind} {name}".strip()
-
-
-def _memory(t: Tensor) -> int:
-    """A number for the memory behind a tensor, the same for all its views."""
-    base: Any = t._data
-    while isinstance(base, np.ndarray) and isinstance(base.base, np.ndarray):
-        base = base.base
-    return id(base)
 
 
 def _nbytes(t: Tensor) -> int:

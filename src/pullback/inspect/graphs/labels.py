@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ...tensor.printing import count_of_bytes
-from .description import LEAF, LOSS, Description, NodeInfo, Values
+from .description import LEAF, LOSS, Description, NodeInfo, Values, bytes_kept
 from .repeats import Group
 
 WIDEST = 34  # characters of a line in a box
@@ -76,9 +76,8 @@ def of_group(description: Description, group: Group, most: int = 9) -> list[str]
         lines = [counted(len(leaves), "leaf", "leaves"), *_summed((outputs(info) for info in leaves), most=3)]
     elif leaves:
         lines.append(counted(len(leaves), "leaf", "leaves"))
-    saved = {s.memory: s.nbytes for info in nodes for s in info.saved}
-    if saved:
-        lines.append(f"saves {count_of_bytes(sum(saved.values()))}")
+    if saved := bytes_kept(nodes):
+        lines.append(f"saves {count_of_bytes(saved)}")
     return [short(line) for line in lines]
 
 
