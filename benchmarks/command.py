@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks import arrays, derivatives, environment, models, processes, report
+from benchmarks import arrays, derivatives, environment, layers, models, processes, report
 from benchmarks.harness import measure
 from benchmarks.rows import ROWS as NODES
 
-ROWS = [*NODES, *arrays.ROWS, *models.ROWS, *derivatives.ROWS, *processes.ROWS]
+ROWS = [*NODES, *arrays.ROWS, *models.ROWS, *layers.ROWS, *derivatives.ROWS, *processes.ROWS]
 
 # The sides, the reference first: the package of each, and further modules to import.
 SIDES: dict[str, list[str]] = {
