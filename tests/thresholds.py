@@ -35,6 +35,7 @@ LOWERED = {
     "nn.functional.gaussian._BLOCK": 2,
     "nn.functional.images.pooling._BLOCK": 2,
     "nn.functional.images.trilinear._COLUMNS": 2,
+    "nn.functional.images.trilinear._MANY": 1,
     "tensor.arrays._SMALL": 1,
     "optim.sweep.BLOCK": 64,
     "optim.sweep.JOINED": 16,

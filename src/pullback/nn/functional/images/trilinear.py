@@ -5,7 +5,8 @@ The form is the sum over ``x[n, c, p + q] w[o, c, q] y[n, o, p]``. `_convolve` i
 derivatives of every order, and a transposed convolution is `_spread`.
 
 Each is a matrix product with the columns under the window, for a few images at a time, so that these columns stay in
-the processor's cache.
+the processor's cache. NumPy copies and adds along the innermost axis: that of an image's rows; or, where the rows are
+short and the images many, that of the images.
 """
 
 from __future__ import annotations
@@ -24,12 +25,16 @@ from ....tensor.protocol import on_arrays
 
 _COLUMNS = 1 << 18  # elements of the columns made at a time
 _GAP = 16
+_SHORT = 8  # rows of at most this many places are short
+_MANY = 8  # and at least this many images are many
 
 
 class _Form(NamedTuple):
     """The sizes of one trilinear form, with the arrays ``x (B, N, C, *image)``, ``w (B, O, C/g, *kernel)`` and y.
 
-    B, the number of forms, is 1 or the same in all arrays. If it is 1 in w, only one of x and y may have it.
+    B, the number of forms, is 1 or the same in all arrays. If it is 1 in w, only one of x and y may have it. step: the
+    number of images whose columns are made at a time. images_last: whether the images are the innermost axis, in
+    columns and in padded images.
     """
 
     slide: Slide
@@ -41,6 +46,8 @@ class _Form(NamedTuple):
     image: Ints
     kernel: Ints
     places: Ints
+    step: int
+    images_last: bool
 
     @property
     def window(self) -> int:
@@ -49,51 +56,77 @@ class _Form(NamedTuple):
 
     def blocks(self) -> Iterator[slice]:
         """The images, a few at a time."""
-        each = self.batch * self.groups * self.window * math.prod(self.places)
-        step = max(1, min(self.images, _COLUMNS // max(each, 1)))
-        for start in range(0, self.images, step):
-            yield slice(start, min(start + step, self.images))
+        for start in range(0, self.images, self.step):
+            yield slice(start, min(start + self.step, self.images))
 
     def matrices(self, w: Array) -> Array:
         """The weight as ``(B, G, O/g, window)``."""
         return w.reshape(self.batch, self.groups, self.outputs // self.groups, self.window)
 
     def maps(self, y: Array, block: slice) -> Array:
-        """A few of y's images as ``(B, G, O/g, images * places)``; a view if it is one image."""
+        """A few of y's images as ``(B, G, O/g, width)``, ordered as in columns; a view if it is one image."""
         count, places = block.stop - block.start, math.prod(self.places)
         each = self.outputs // self.groups
         grouped = y[:, block].reshape(self.batch, count, self.groups, each, places)
-        return grouped.transpose(0, 2, 3, 1, 4).reshape(self.batch, self.groups, each, count * places)
+        ordered = grouped.transpose(0, 2, 3, *((4, 1) if self.images_last else (1, 4)))
+        return ordered.reshape(self.batch, self.groups, each, count * places)
+
+    def images_of(self, maps: Array, block: slice) -> Array:
+        """The inverse of `maps`: ``(B, N, O, *places)``, a view."""
+        count = block.stop - block.start
+        if self.images_last:
+            return _second(maps.reshape(self.batch, self.outputs, *self.places, count), -1)
+        return np.swapaxes(maps.reshape(self.batch, self.outputs, count, *self.places), 1, 2)
 
     def empty_columns(self, block: slice, like: Array) -> Array:
-        """Memory for the columns of some images; between one row and the next is a gap.
+        """Memory for the columns of some images, ``(B, G, window, width)``; between one row and the next is a gap.
 
         Without a gap, rows of 1024 numbers would all begin in the same few lines of the cache, at half the speed.
         """
         width = (block.stop - block.start) * math.prod(self.places)
         return empty_beside(like, (self.batch, self.groups, self.window, width + _GAP))[..., :width]
 
+    def seen(self, columns: Array, block: slice) -> Array:
+        """A view of columns as the elements under the window, ``(B, N, C, *kernel, *places)``."""
+        count, space = block.stop - block.start, len(self.image)
+        if self.images_last:
+            shape = (self.batch, self.inputs, *self.kernel, *self.places, count)
+            return _second(columns.reshape(shape), -1)
+        shape = (self.batch, self.inputs, *self.kernel, count, *self.places)
+        return _second(columns.reshape(shape), 2 + space)
+
+    def empty_padded(self, block: slice, like: Array) -> Array:
+        """Memory for some images with their padding, ``(B, N, C, *padded)``."""
+        count, padded = block.stop - block.start, self.slide.padded(self.image)
+        if self.images_last:
+            return _second(empty_beside(like, (self.batch, self.inputs, *padded, count)), -1)
+        return empty_beside(like, (self.batch, count, self.inputs, *padded))
+
+    def padded(self, x: Array, block: slice) -> Array:
+        """Some images of x with their padding."""
+        if not self.images_last:
+            return pad(x[:, block], self.slide)
+        out = self.empty_padded(block, x)
+        out.fill(0)
+        out[self.slide.inside(self.image)] = x[:, block]
+        return out
+
     def columns(self, x: Array) -> Iterator[tuple[slice, Array]]:
-        """The columns ``(B, G, window, images * places)`` of x, a few images at a time; the memory is reused."""
-        space = len(self.image)
+        """The columns ``(B, G, window, width)`` of x, a few images at a time; the memory is reused."""
         buffer = None
         for block in self.blocks():
-            seen = windows(pad(x[:, block], self.slide), self.slide, self.kernel, self.places)
-            seen = _images_inside(seen, space)
+            seen = windows(self.padded(x, block), self.slide, self.kernel, self.places)
             if buffer is None or buffer.size != seen.size:
                 buffer = self.empty_columns(block, x)
-            np.copyto(buffer.reshape(seen.shape), seen)
+            np.copyto(self.seen(buffer, block), seen)
             yield block, buffer
 
 
-def _images_inside(seen: Array, space: int) -> Array:
-    """The elements that windows see, ``(B, N, C, *kernel, *places)``, as ``(B, C, *kernel, N, *places)``."""
-    return seen.transpose(0, *range(2, 3 + space), 1, *range(3 + space, 3 + 2 * space))
-
-
-def _images_outside(seen: Array, space: int) -> Array:
-    """The inverse of `_images_inside`."""
-    return seen.transpose(0, 2 + space, *range(1, 2 + space), *range(3 + space, 3 + 2 * space))
+def _second(array: Array, axis: int) -> Array:
+    """The array with that axis as its second."""
+    order = list(range(array.ndim))
+    order.insert(1, order.pop(axis))
+    return array.transpose(order)
 
 
 class Geometry(NamedTuple):
@@ -104,7 +137,10 @@ class Geometry(NamedTuple):
 
     def form(self, batch: int, images: int, inputs: int, outputs: int, image: Ints, kernel: Ints) -> _Form:
         places = self.slide.places(image, kernel)
-        return _Form(self.slide, self.groups, batch, images, inputs, outputs, image, kernel, places)
+        each = batch * inputs * math.prod(kernel) * math.prod(places)
+        step = max(1, min(images, _COLUMNS // max(each, 1)))
+        last = places[-1] <= _SHORT and step >= _MANY
+        return _Form(self.slide, self.groups, batch, images, inputs, outputs, image, kernel, places, step, last)
 
 
 def _precise(*arrays: Array) -> list[Array]:
@@ -169,9 +205,7 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
         if block.stop - block.start == 1:
             np.matmul(matrices, columns, out=form.maps(y, block))
             continue
-        product = np.matmul(matrices, columns)
-        product = product.reshape(form.batch, form.outputs, block.stop - block.start, *form.places)
-        y[:, block] = np.swapaxes(product, 1, 2)
+        y[:, block] = form.images_of(np.matmul(matrices, columns), block)
     return y.reshape(*lead, images, form.outputs, *form.places).astype(dtype, copy=False)
 
 
@@ -200,14 +234,13 @@ def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
         maps = form.maps(y, block)
         if columns.shape[-1] != maps.shape[-1]:  # in the first block, and in a smaller last one
             columns = form.empty_columns(block, y)
-            padded = empty_beside(y, (form.batch, block.stop - block.start, inputs, *form.slide.padded(image)))
+            padded = form.empty_padded(block, y)
         padded.fill(0)
         if alone:
             _spread_alone(padded, y[:, block], w, form)
         else:
             np.matmul(matrices, maps, out=columns)
-            seen = columns.reshape(form.batch, inputs, *form.kernel, block.stop - block.start, *form.places)
-            add_windows(padded, _images_outside(seen, space), form.slide, form.kernel, form.places)
+            add_windows(padded, form.seen(columns, block), form.slide, form.kernel, form.places)
         x[:, block] = padded[form.slide.inside(image)]
     return x.reshape(*lead, images, inputs, *image).astype(dtype, copy=False)
 
