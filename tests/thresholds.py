@@ -69,6 +69,7 @@ OTHERS = {
     "ops.products.distances._MANY": "as in torch, it decides how exact the result is",
     "ops.reduce.sums._LARGEST_HALF": "a number of float16",
     "nn.functional.images.trilinear._GAP": "a distance in memory",
+    "nn.functional.images.trilinear._SHORT": "rows that are at most so long; all samples have them",
     "func.sparse.colouring._TRIES": "how many colourings are tried",
     "func.sparse.spy._BLANK": "the number of a character",
     "interpreters.patterns.MOST": "a bound of what is computed at all",
