@@ -1,9 +1,12 @@
 """The times of the gallery's pages: `python -m benchmarks.gallery [NAME...]`.
 
 Each program runs in a process of its own, on one thread. Where it is one of PyTorch's names alone, it runs there as
-well, after a changed import. What it prints has to be what the page shows, in both, or nothing is reported. It runs
-twice and the second run counts, since at the first one libraries load parts of themselves. The libraries take turns;
-shown are the medians of three, in seconds of CPU time, without the drawing of the picture.
+well, after a changed import; where it is not, and the problem can be written in PyTorch or JAX, `benchmarks/twins/` has
+the program. What a page's program prints has to be what the page shows, and what a twin finds has to be what the page's
+finds, or nothing is reported. A program runs twice: the first run imports and compiles, with empty caches, and the
+second shows what its work takes. The libraries take turns; shown are the medians of three, in seconds of CPU time,
+without the drawing of the picture and without `gradcheck`. A page of several processes has the time of the busiest, too
+(it needs mpiexec).
 """
 
 from __future__ import annotations
@@ -18,14 +21,34 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "gallery"
+TWINS = ROOT / "benchmarks" / "twins"
 # What only this library has; a page that uses one of them does not run in PyTorch.
 OURS = re.compile(r"pullback\.scipy|func\.derivatives|runpy")
+RANKS = {"digits": 2}  # the pages whose programs are for several processes, and on how many they are timed
 TURNS = 3
+SETTINGS = {
+    **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1"),
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+NAMES = {"pullback": "here", "torch": "PyTorch", "jax": "JAX"}
+
+Times = dict[str, float]  # of the first run, and of the one after it
+
+
+def libraries(name: str) -> list[str]:
+    """Where the problem of a page is timed: here, and where the same lines run or another program is written."""
+    twins = {path.stem.removeprefix(f"{name}_") for path in TWINS.glob(f"{name}_*.py")} - {"pullback"}
+    same = set() if OURS.search((PAGES / f"{name}.md").read_text("utf-8")) else {"torch"}
+    return ["pullback", *sorted(same | twins)]
 
 
 def examples(page: Path) -> list[doctest.Example]:
@@ -40,51 +63,96 @@ def in_pytorch(code: str) -> str:
     return code.replace("pullback.", "torch.")
 
 
-def run(page: Path, library: str) -> float:
-    """The seconds that the program of a page takes when it runs again; what it prints is compared."""
-    parts = [(e.source, e.want) for e in examples(page)]
-    if library == "torch":
-        parts = [(in_pytorch(source), in_pytorch(want)) for source, want in parts]
-        importlib.import_module("torch").set_num_threads(1)
-    once(page, parts, library)
-    return once(page, parts, library)
+def spent() -> float:
+    """The seconds of CPU time of this process, and of the compilers that it started."""
+    used = os.times()
+    return time.process_time() + used.children_user + used.children_system
 
 
-def once(page: Path, parts: list[tuple[str, str]], library: str) -> float:
-    """The seconds of one run: of this process, so that what else runs on the machine counts little."""
-    names: dict[str, object] = {}
+def once(page: Path, parts: list[tuple[str, str]], library: str) -> tuple[float, dict[str, Any]]:
+    """The seconds of one run of a page's program, and its names; what it prints is compared."""
+    names: dict[str, Any] = {}
     checker, seconds = doctest.OutputChecker(), 0.0
     for source, want in parts:
         printed, code = io.StringIO(), compile(source, str(page), "single")
         with contextlib.redirect_stdout(printed):
-            start = time.process_time()
+            start = spent()
             exec(code, names)
-            seconds += time.process_time() - start
+            seconds += 0.0 if "gradcheck(" in source else spent() - start
         if not checker.check_output(want, printed.getvalue(), doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS):
             raise SystemExit(f"{page.stem} with {library}: expected {want!r}, found {printed.getvalue()!r}")
-    return seconds
+    return seconds, names
 
 
-def timed(name: str) -> dict[str, float]:
-    """The median seconds of a page by library, each run in a fresh process, in turns."""
-    libraries = ["pullback"] if OURS.search((PAGES / f"{name}.md").read_text("utf-8")) else ["pullback", "torch"]
-    found: dict[str, list[float]] = {library: [] for library in libraries}
+def run(page: Path, library: str) -> Times:
+    """The seconds that the program of a page takes, here or in PyTorch by the same lines."""
+    parts = [(e.source, e.want) for e in examples(page)]
+    if library == "torch":
+        parts = [(in_pytorch(source), in_pytorch(want)) for source, want in parts]
+    first, again = (once(page, parts, library)[0] for _ in range(2))
+    return {"first": first, "again": again}
+
+
+def run_twin(name: str, library: str) -> Times:
+    """The seconds that a twin takes; what it finds is compared with what the page's program finds."""
+    start = spent()
+    solve: Callable[[], dict[str, Any]] = importlib.import_module(f"benchmarks.twins.{name}_{library}").solve
+    found = solve()
+    first, start = spent() - start, spent()
+    solve()
+    again, page = spent() - start, PAGES / f"{name}.md"
+    _, names = once(page, [(e.source, e.want) for e in examples(page)], "pullback")
+    importlib.import_module("benchmarks.twins").compare(found, names)
+    return {"first": first, "again": again}
+
+
+def measured(name: str, library: str, ranks: int = 1) -> Times:
+    """One turn in fresh processes; of several, the times of the busiest."""
+    launcher = importlib.import_module("pullback.cli.run").launcher()[0] if ranks > 1 else ""
+    command = [sys.executable, "-m", "benchmarks.gallery", "--one", name, library, str(ranks)]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, **SETTINGS, "PULLBACK_CACHE": cache}
+        started = [launcher, "-n", str(ranks), *command] if launcher else command
+        done = subprocess.run(started, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: list[Times] = [json.loads(line) for line in done.stdout.splitlines()]
+    return {run: max(times[run] for times in found) for run in ("first", "again")}
+
+
+def sides(name: str) -> list[tuple[str, int]]:
+    """The libraries that a page is timed in, and on how many processes."""
+    found = [(library, 1) for library in libraries(name)]
+    return found + [(library, RANKS[name]) for library, _ in found if name in RANKS]
+
+
+def label(name: str, library: str, ranks: int) -> str:
+    """The head of a row of a page's table: where, and by which program."""
+    is_twin = library != "pullback" and (TWINS / f"{name}_{library}.py").exists()
+    program = f", `benchmarks/twins/{name}_{library}.py`" if is_twin else ", the same lines"
+    return NAMES[library] + program * (library != "pullback") + f", on {ranks} processes" * (ranks > 1)
+
+
+def timed(name: str) -> list[str]:
+    """The rows of a page's table: median seconds, the libraries in turns."""
+    found: dict[tuple[str, int], list[Times]] = {side: [] for side in sides(name)}
     for _ in range(TURNS):
-        for library, seconds in found.items():
-            command = [sys.executable, "-m", "benchmarks.gallery", "--one", name, library]
-            environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-            done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-            seconds.append(json.loads(done.stdout))
-    return {library: statistics.median(seconds) for library, seconds in found.items()}
+        for (library, ranks), turns in found.items():
+            turns.append(measured(name, library, ranks))
+    rows = []
+    for side, turns in found.items():
+        again, first = (statistics.median(times[run] for times in turns) for run in ("again", "first"))
+        rows.append(f"| {label(name, *side)} | {again:.2g} s | {first:.2g} s |")
+    return rows
 
 
 def main(arguments: list[str]) -> None:
-    """Print one run for the process that asked for it, or the table."""
+    """Print one turn for the process that asked for it, or the table."""
     if arguments[:1] == ["--one"]:
-        print(json.dumps(run(PAGES / f"{arguments[1]}.md", arguments[2])))
+        name, library, ranks = arguments[1:]
+        is_twin = (TWINS / f"{name}_{library}.py").exists() and (library != "pullback" or int(ranks) > 1)
+        print(json.dumps(run_twin(name, library) if is_twin else run(PAGES / f"{name}.md", library)), flush=True)
         return
     for name in arguments or sorted(page.stem for page in PAGES.glob("*.md") if page.stem != "index"):
-        print(f"{name:20s}", ", ".join(f"{library} {seconds:.2f} s" for library, seconds in timed(name).items()))
+        print(name, *timed(name), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The gallery: each page has its picture and its time, and is listed; notebooks are those of the pages.
+"""The gallery: each page has its picture and its times, and is listed; notebooks are those of the pages.
 
 The programs of the pages are run where pytest collects them (conftest.py).
 """
@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import gallery
+from benchmarks import gallery, twins
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(path.stem for path in (DOCS / "gallery").glob("*.md") if path.stem != "index")
-TIME = re.compile(r"takes [\d.]+ s.*`python -m benchmarks\.gallery", re.DOTALL)
+ROW = re.compile(r"^\| (?!CPU time|---)(.+?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
+TWINS = sorted(path.stem for path in gallery.TWINS.glob("*_*.py") if path.stem != "__init__")
 
 
 def _notebooks() -> ModuleType:
@@ -43,13 +44,72 @@ def test_there_are_twelve_problems_and_a_picture_of_each() -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_begins_with_its_picture_and_ends_with_its_time(name: str) -> None:
-    title, picture, *_, time = (block for block in _page(name).split("\n\n") if block.strip())
+    title, picture, *_, how, times = (block for block in _page(name).split("\n\n") if block.strip())
     assert title.startswith("# ")
     assert re.fullmatch(rf"!\[.{{20,}}\]\(\.\./images/gallery/{name}\.png\)", picture)
-    assert TIME.search(time), time
+    assert f"`python -m benchmarks.gallery {name}`" in how
     assert _page(name).count("```pycon") > 2
-    runs_in_pytorch = gallery.OURS.search(_page(name)) is None
-    assert ("PyTorch" in time) == runs_in_pytorch or not runs_in_pytorch
+    assert _unsaid(name, times) == []
+
+
+def _unsaid(name: str, table: str) -> list[str]:
+    """What the table of a page's times lacks: each library has its times, or the reason why there are none."""
+    rows = {row[1]: (row[2], row[3]) for row in ROW.finditer(table)}
+    lacking = []
+    expected = [gallery.label(name, *side) for side in gallery.sides(name)]
+    for label in expected:
+        if not any(re.fullmatch(re.escape(label) + "(: .+)?", row) and _has_times(rows[row]) for row in rows):
+            lacking.append(f"times of: {label}")
+    for library in {"torch", "jax"} - set(gallery.libraries(name)):
+        reason = re.compile(f"{gallery.NAMES[library]}: .{{20,}}")
+        if not any(reason.fullmatch(row) and not _has_times(rows[row]) for row in rows):
+            lacking.append(f"a reason why not in: {gallery.NAMES[library]}")
+    return lacking
+
+
+def _has_times(cells: tuple[str, str]) -> bool:
+    return all(re.fullmatch(r"[\d.]+ s", cell) for cell in cells)
+
+
+HERE = "| CPU time | run again | the first run |\n| --- | --- | --- |\n| here | 0.1 s | 1.2 s |\n"
+IN_JAX = "| JAX, `benchmarks/twins/orbit_jax.py`: its `odeint` | 0.02 s | 2.9 s |\n"
+WHY = "| PyTorch: it has no solver of differential equations | - | - |\n"
+
+
+@pytest.mark.parametrize(
+    ("table", "lacking"),
+    [
+        (HERE + IN_JAX + WHY, []),
+        (HERE + IN_JAX, ["a reason why not in: PyTorch"]),
+        (HERE + WHY, ["times of: JAX, `benchmarks/twins/orbit_jax.py`"]),
+        (HERE + WHY + IN_JAX.replace("0.02 s", ""), ["times of: JAX, `benchmarks/twins/orbit_jax.py`"]),
+        (HERE + IN_JAX + "| PyTorch: no | - | - |\n", ["a reason why not in: PyTorch"]),
+        (IN_JAX + WHY, ["times of: here"]),
+    ],
+)
+def test_a_table_without_a_time_or_a_reason_is_noticed(table: str, lacking: list[str]) -> None:
+    assert _unsaid("orbit", table) == lacking
+
+
+def test_a_twin_that_finds_something_else_is_not_timed() -> None:
+    twins.compare({"x[0]": 1.0}, {"x": [1.0 + 1e-6]})
+    with pytest.raises(AssertionError, match=r"x\[0\]"):
+        twins.compare({"x[0]": 1.0}, {"x": [1.1]})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "twin",
+    [
+        pytest.param(twin, marks=getattr(pytest.mark, twin.rpartition("_")[2]))
+        for twin in TWINS
+        if not twin.endswith("_pullback")
+    ],
+)
+def test_a_twin_finds_what_its_page_finds(twin: str) -> None:
+    name, _, library = twin.rpartition("_")
+    assert name in PAGES
+    assert gallery.measured(name, library)["again"] > 0
 
 
 @pytest.mark.parametrize("index", ["gallery/index.md", "zh/gallery/index.md"])
