@@ -118,18 +118,35 @@ def _without_comments(code: list[str]) -> list[str]:
     return [re.sub(r"\s*# .*$", "", block, flags=re.MULTILINE) for block in code]
 
 
+def _shape(text: str) -> list[str]:
+    """The order of headings, code, tables and claims, whatever the words."""
+    marks = re.findall(r"^(#+ |```|\| -|\*\*|    \S|!\[)", text, re.MULTILINE)
+    return [mark.strip()[:2] for mark in marks]
+
+
+def _are_in_step(english: str, chinese: str) -> None:
+    assert _without_comments(_fenced(english)) == _without_comments(_fenced(chinese))
+    assert _shape(_without_code(english)) == _shape(_without_code(chinese))
+    assert len(re.findall(r"[\u4e00-\u9fff]", _without_code(chinese))) > 300
+
+
 @pytest.mark.parametrize("page", TWINS)
 def test_both_editions_of_a_page_are_in_step(page: str) -> None:
     english, chinese = ((DOCS / folder / page).read_text("utf-8") for folder in ("", "zh"))
-    assert _without_comments(_fenced(english)) == _without_comments(_fenced(chinese))
+    _are_in_step(english, chinese)
 
-    def shape(text: str) -> list[str]:
-        """The order of headings, code, tables and claims, whatever the words."""
-        marks = re.findall(r"^(#+ |```|\| -|\*\*|    \S|!\[)", text, re.MULTILINE)
-        return [mark.strip()[:2] for mark in marks]
 
-    assert shape(_without_code(english)) == shape(_without_code(chinese))
-    assert len(re.findall(r"[\u4e00-\u9fff]", _without_code(chinese))) > 300
+def test_both_readmes_are_in_step_and_short() -> None:
+    english, chinese = (
+        re.sub(r'""".*"""', '"""."""', (ROOT / name).read_text("utf-8")) for name in ("README.md", "README.zh-CN.md")
+    )  # docstrings are in the language of the page
+    _are_in_step(english, chinese)
+    rows = [sum(line.startswith("| ") for line in text.splitlines()) for text in (english, chinese)]
+    assert rows[0] == rows[1]
+    names = [sorted(set(re.findall(r"`[^`\n]+`", _without_code(text)))) for text in (english, chinese)]
+    assert names[0] == names[1]
+    assert len(english.splitlines()) <= 250
+    assert len(english.split()) <= 1700
 
 
 @pytest.mark.parametrize("path", [*DOCS.glob("zh/**/*.md"), ROOT / "README.zh-CN.md"], ids=str)
