@@ -12,6 +12,7 @@ import warnings as _warnings
 from types import ModuleType as _ModuleType
 from typing import Any as _Any
 
+from .diagnose import required as _required  # isort: skip - the first, as it looks for NumPy
 from . import array_api, autograd, fft, func, linalg, ops, special
 from . import assembly as _assembly
 from . import errors as _errors
@@ -181,7 +182,7 @@ def __getattr__(name: str) -> _Any:
         __name__,
         f"module 'pullback' has no attribute {name!r}: "
         + (f"did you mean {close[0]!r}? Else it" if close else "it")
-        + " is not in pullback, or not yet (README.md says what is)",
+        + " is not in pullback, or not yet (dir(pullback) lists what is, `pullback ops` the operations)",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -113,6 +114,97 @@ def test_a_cache_that_others_may_write_is_a_fault(capsys: pytest.CaptureFixture[
     assert status == 1
     assert said["cache"].state == "fault"
     assert "chmod 700" in said["cache"].do
+
+
+@pytest.fixture
+def _compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compiler that works, or what says so: a cache is looked for where there is one."""
+    monkeypatch.setattr(doctor.c, "failure", lambda: None)
+    monkeypatch.setattr(doctor, "_compiler", lambda: doctor.Finding("compiler", "ok", "cc"))
+
+
+@pytest.mark.usefixtures("_few_extras", "_compiles")
+@pytest.mark.parametrize("why", ["no folder", "read-only", "no home"])
+def test_a_cache_that_does_not_last_is_said_to_be_missing(
+    why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("PULLBACK_CACHE")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ("file" if why == "no folder" else "caches")))
+    if why == "no home":
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setattr(Path, "home", no_home)
+    if why == "read-only":
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
+    status, said = found(capsys)
+    assert (status, said["cache"].state) == (0, "missing")
+    lost = "there is no home folder" if why == "no home" else f"{cache.place()} cannot be written"
+    assert said["cache"].found.startswith(f"{lost}; each process compiles its loops anew, into a temporary folder")
+    assert str(cache.directory()) in said["cache"].found
+    assert "PULLBACK_CACHE" in said["cache"].do
+
+
+@pytest.mark.usefixtures("_few_extras", "_compiles")
+def test_a_cache_that_was_named_and_cannot_be_written_is_a_fault(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    status, said = found(capsys)
+    assert (status, said["cache"].state) == (1, "fault")
+    assert said["cache"].found.startswith(f"{tmp_path / 'cache'} cannot be written; ")
+
+
+NO_NUMPY = "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')"
+
+
+@pytest.mark.parametrize(
+    ("numpy", "why"),
+    [
+        (NO_NUMPY, "ModuleNotFoundError: No module named 'numpy'"),
+        ("raise ImportError('libblas.so.3: no such file')", "ImportError: libblas.so.3: no such file"),
+        ("__version__ = '1.26.4'", "numpy 1.26.4 in "),
+        (None, "numpy of no version in "),  # a folder of that name
+    ],
+)
+@pytest.mark.parametrize("command", [["-m", "pullback"], ["-m", "pullback.bridge.as_torch"], ["pullback"]])
+def test_without_numpy_it_says_so_and_how_to_get_it(
+    numpy: str | None, why: str, command: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "numpy").mkdir()
+    if numpy is not None:
+        (tmp_path / "numpy" / "__init__.py").write_text(numpy)
+    (tmp_path / "pullback").write_text("from pullback.cli.main import main\n")  # as pip writes it
+    words = [str(tmp_path / "pullback")] if command == ["pullback"] else command
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    hidden = "import sys; sys.path = [p for p in sys.path if 'site-packages' not in p]"
+    (tmp_path / "sitecustomize.py").write_text(hidden if numpy is None else "")
+    done = subprocess.run(
+        [sys.executable, *words, "doctor"], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    lines = done.stderr.splitlines()
+    assert lines[0] == "pullback needs NumPy 2 or newer, and no other package."
+    assert lines[1].startswith(f"  Found: {why}")
+    assert lines[2:] == [f'  What to do: "{sys.executable}" -m pip install "numpy>=2".']
+
+
+def test_a_program_without_numpy_gets_an_import_error(tmp_path: Path) -> None:
+    (tmp_path / "numpy.py").write_text(NO_NUMPY)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text(
+        "try:\n    import pullback\nexcept ImportError as error:\n    print(error.name, error)\n"
+    )
+    (tmp_path / "own" / "__main__.py").write_text("")
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    for words in (["-m", "own", "pullback"], ["-c", "import own"]):
+        done = subprocess.run(
+            [sys.executable, *words], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("numpy pullback needs NumPy 2 or newer")
 
 
 @pytest.mark.usefixtures("_few_extras")

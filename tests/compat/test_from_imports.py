@@ -21,13 +21,14 @@ SAID = {
     "from pullback.scipy.optimize import differential_evolution": "scipy.optimize.differential_evolution",
     "from pullback.scipy import cluster": "pullback.scipy has no cluster, because",
     "from pullback import jit": "leave script\\(\\) and trace\\(\\) out",
+    "from pullback import quantization": "dir\\(pullback\\) lists what is, `pullback ops` the operations",
     "from pullback import matrix_exq": "did you mean 'matrix_exp'",
     "from pullback.nn import Nothing": "write it as a subclass of pullback.nn.Module",
     "from pullback.nn.modules import Nothing": "write it as a subclass of pullback.nn.Module",
     "from pullback.nn.functional import nothing": "write it with functions of pullback",
     "from pullback.cuda import amp": "leave autocast and GradScaler out",
     "from pullback.bridge import tensorflow": "it has as_torch and autograd and jax and torch",
-    "from pullback.utils import nothing": "README.md says what is",
+    "from pullback.utils import nothing": "dir\\(pullback.utils\\) lists what is",
 }
 
 

@@ -151,6 +151,14 @@ def _cache() -> Finding:
     except OSError as error:
         text, _, do = str(error).partition("\n  What to do: ")
         return Finding("cache", FAULT, text, do.rstrip("."))
+    try:
+        lasts, why = folder == cache.place(), f"{cache.place()} cannot be written"
+    except RuntimeError:
+        lasts, why = False, "there is no home folder"
+    if not lasts:
+        found = f"{why}; each process compiles its loops anew, into a temporary folder such as {folder}"
+        do = "make that folder one that you can write, or name another in the environment variable PULLBACK_CACHE"
+        return Finding("cache", FAULT if os.environ.get("PULLBACK_CACHE") else MISSING, found, do)
     sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
     loops = len([*folder.glob("*/loop.c")])
     return Finding("cache", OK, f"{folder}: {loops} loops, {sum(sizes) / 2**20:.1f} of {cache.LIMIT >> 20} MiB")

@@ -20,5 +20,5 @@ def __getattr__(name: str) -> _Any:
     raise _errors.absent(
         __name__,
         f"module 'pullback.utils' has no attribute {name!r}: it is not in pullback, or not yet "
-        "(README.md says what is).",
+        "(dir(pullback.utils) lists what is).",
     )

@@ -210,6 +210,16 @@ def _probe(candidate: Compiler) -> None:
 # -- the directory -----------------------------------------------------------------------------------------------------
 
 
+def place() -> Path:
+    """Where the cache lies, if it can be written there.
+
+    Raises:
+        RuntimeError: there is no home folder, and no other was named.
+    """
+    chosen = os.environ.get("PULLBACK_CACHE")
+    return Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pullback")
+
+
 def directory() -> Path:
     """The cache's directory, made if need be with access for the user alone.
 
@@ -219,12 +229,11 @@ def directory() -> Path:
     Raises:
         PermissionError: it belongs to another user, or others may write to it.
     """
-    chosen = os.environ.get("PULLBACK_CACHE")
     try:
-        path = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "pullback")
+        path = place()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # RuntimeError: there is no home folder
-        if chosen:
+    except (OSError, RuntimeError):
+        if os.environ.get("PULLBACK_CACHE"):
             raise
         return _temporary()
     link = path.lstat()

@@ -1,0 +1,44 @@
+"""NumPy, the one package that is required: imported first, so that its absence is told in words.
+
+A program gets an ImportError; the command `pullback`, of which nothing can run, ends with the same text alone.
+"""
+
+import os
+import sys
+
+LEAST = 2
+
+
+def wrong() -> str:
+    """What is wrong with NumPy here, and what to do; "" if nothing is."""
+    if _ERROR is not None:
+        found = f"{type(_ERROR).__name__}: {_ERROR}".rstrip(".")
+    else:
+        version = str(getattr(numpy, "__version__", "of no version"))
+        first = version.partition(".")[0]
+        if first.isdigit() and int(first) >= LEAST:
+            return ""
+        found = f"numpy {version} in {[*getattr(numpy, '__path__', [])]}"
+    return (
+        f"pullback needs NumPy {LEAST} or newer, and no other package.\n  Found: {found}.\n"
+        f'  What to do: "{sys.executable}" -m pip install "numpy>={LEAST}".'
+    )
+
+
+def runs_the_command() -> bool:
+    """Whether this process is `pullback ...` or `python -m pullback ...`, and no program that imports the package."""
+    first = (getattr(sys, "argv", None) or [""])[0]
+    if first == "-m":  # while Python looks for the module that it is to run
+        words = [*sys.orig_argv, "", ""]
+        return "-m" in words and words[words.index("-m") + 1].partition(".")[0] == "pullback"
+    return os.path.splitext(os.path.basename(first))[0] == "pullback"
+
+
+_ERROR: ImportError | None = None
+try:
+    import numpy
+except ImportError as _error:
+    _ERROR = _error
+
+if wrong():
+    raise SystemExit(wrong()) if runs_the_command() else ImportError(wrong(), name="numpy") from _ERROR
