@@ -88,24 +88,66 @@ def test_each_module_is_the_same_under_both_names_and_hides_no_function(tmp_path
     assert (found.stdout, found.stderr) == ("True\n", "")
 
 
+NOT_HERE = {
+    "jit": "leave script() and trace() out",
+    "fx": "look at the graph of a result",
+    "profiler": "use inspect.timeline(fn, *args)",
+    "quantization": "arrays of small integers have no gradients",
+    "ao": "arrays of small integers have no gradients",
+    "nn.quantized": "arrays of small integers have no gradients",
+    "cuda.amp": "leave autocast and GradScaler out",
+    "distributed.fsdp": "use DistributedDataParallel",
+    "_dynamo": "only what compile() is given is compiled",
+    "utils.tensorboard": "compute without it, or run the program with PyTorch. These modules are here: ",
+    "table": "compute without it, or run the program with PyTorch. These modules are here: ",
+}
+
+
 def test_a_part_of_torch_that_is_not_here_says_so_and_what_to_do(tmp_path: Path) -> None:
-    for name, said in {
-        "torch.jit": "leave script() and trace() out",
-        "torch.profiler": "use inspect.timeline(fn, *args)",
-        "torch.table": "compute without it, or run the program with PyTorch",
-    }.items():
-        (tmp_path / "script.py").write_text(f"import {name}\n", encoding="utf-8")
-        found = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path)
-        assert found.returncode == 1
-        assert f"ModuleNotFoundError: {name}: pullback stands for torch, and has no {name[6:]}." in found.stderr
-        assert said in found.stderr
+    program = (
+        "import sys\nfrom pullback.bridge import as_torch\nas_torch.install()\nfor line in sys.argv[1:]:\n"
+        "    try:\n        exec(line)\n"
+        "    except ModuleNotFoundError as error:\n        print(*str(error).split('\\n'), sep='; ')\n"
+    )
+    names = [f"torch.{name}" for name in NOT_HERE]
+    lines = [f"import {name}" for name in names] + [f"from {name}.passes import anything" for name in names]
+    found = run("-c", program, *lines, cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+    told = found.stdout.splitlines()
+    assert len(told) == len(lines)
+    for (name, said), *texts in zip(NOT_HERE.items(), told[: len(names)], told[len(names) :], strict=True):
+        for text in texts:
+            assert text.startswith(f"torch.{name}: pullback stands for torch, and has no {name}.;   What to do: ")
+            assert said in text
+            assert ".md" not in text  # an installed package has no such files
 
 
-def test_a_name_of_torch_that_is_not_here_says_so_and_what_to_do(tmp_path: Path) -> None:
-    (tmp_path / "script.py").write_text("from torch import profiler\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("import torch.jit", "ModuleNotFoundError: torch.jit: pullback stands for torch, and has no jit."),
+        ("from torch import profiler", "What to do: use inspect.timeline"),
+        ("from torch.distributed import fsdp", "has no distributed.fsdp.\n  What to do: use DistributedDataParallel"),
+        ("from torch import of_nobody", "dir(pullback) lists what is, `pullback ops` the operations"),
+    ],
+)
+def test_a_script_that_needs_what_is_not_here_ends_with_what_to_do(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(f"{line}\n", encoding="utf-8")
     found = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path)
     assert found.returncode == 1
-    assert "What to do: use inspect.timeline" in found.stderr
+    assert said in found.stderr
+
+
+def test_the_modules_that_are_named_are_there(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text("import torch.table\n", encoding="utf-8")
+    said = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path).stderr
+    modules = said.partition("These modules are here: ")[2].partition(";")[0].split(", ")
+    assert {"torch.autograd", "torch.nn", "torch.optim", "torch.linalg"} < {*modules}
+    assert not {"torch.bridge", "torch.ops", "torch.scipy"} & {*modules}
+    (tmp_path / "script.py").write_text("".join(f"import {name}\n" for name in modules), encoding="utf-8")
+    found = run("-m", "pullback.bridge.as_torch", "script.py", cwd=tmp_path)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "`pullback ops` lists the operations" in said
 
 
 @pytest.mark.parametrize(
@@ -147,9 +189,13 @@ def test_the_bridge_to_torch_does_not_take_this_package_for_it(tmp_path: Path) -
 
 @pytest.mark.parametrize("bridge", ["as_torch", "autograd"])
 def test_nothing_to_run_is_told_how_to_use_it(tmp_path: Path, bridge: str) -> None:
-    for arguments in ([], ["-m"], ["--help"]):
+    for arguments in ([], ["-m"]):
         found = run("-m", f"pullback.bridge.{bridge}", *arguments, cwd=tmp_path)
-        assert (found.returncode, found.stderr[:6]) == (1, "usage:")
+        assert (found.returncode, found.stdout, found.stderr[:6]) == (1, "", "usage:")
+    for asked in ("-h", "--help"):
+        found = run("-m", f"pullback.bridge.{bridge}", asked, cwd=tmp_path)
+        assert (found.returncode, found.stderr) == (0, "")
+        assert found.stdout.startswith(f"usage: python -m pullback.bridge.{bridge} (script.py | -m module)")
     found = run("-m", f"pullback.bridge.{bridge}", "nothing.py", cwd=tmp_path)
     assert found.returncode == 1
     assert f"there is no file nothing.py in {tmp_path}" in found.stderr

@@ -14,10 +14,15 @@ def run_program(name: str, install: Callable[[], None], argv: list[str]) -> None
     name: the module below `pullback.bridge`, for messages. argv: what stands behind it on the command line.
 
     Raises:
-        SystemExit: There is nothing to run, or the script is no file; nothing was installed.
+        SystemExit: There is nothing to run, or the script is no file; nothing was installed. Or the usage was asked
+            for: it is printed, and the status is 0.
     """
-    if not argv or argv[0] in ("-h", "--help") or argv == ["-m"]:
-        raise SystemExit(f"usage: python -m pullback.bridge.{name} (script.py | -m module) [arguments]")
+    usage = f"usage: python -m pullback.bridge.{name} (script.py | -m module) [arguments]"
+    if argv[:1] in (["-h"], ["--help"]):
+        print(usage)
+        raise SystemExit(0)
+    if not argv or argv == ["-m"]:
+        raise SystemExit(usage)
     if argv[0] != "-m" and not os.path.exists(argv[0]):
         raise SystemExit(f"python -m pullback.bridge.{name}: there is no file {argv[0]} in {os.getcwd()}")
     install()

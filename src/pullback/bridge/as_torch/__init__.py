@@ -21,6 +21,7 @@ from ...compat.instead import INSTEAD
 __all__ = ["install"]
 
 _PACKAGE, _HOST = __name__.partition(".")[0], "torch"
+_OWN = {"array_api", "bridge", "inspect", "interpreters", "ops", "scipy"}  # public modules that PyTorch does not have
 
 
 def install() -> None:
@@ -90,20 +91,31 @@ class _Loader:
 
 def _absent(below: str) -> str:
     """What a program is told that asks for a part of PyTorch which is not here."""
-    first = below.partition(".")[0]
-    do = INSTEAD.get(first, "compute without it, or run the program with PyTorch")
-    return errors.message(f"torch.{below}: pullback stands for torch, and has no {below}", do=do)
+    parts = below.split(".")
+    paths_above = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    do = next((INSTEAD[path] for path in paths_above if path in INSTEAD), "")
+    return errors.message(f"torch.{below}: pullback stands for torch, and has no {below}", do=do or _what_there_is())
+
+
+def _what_there_is() -> str:
+    """Where a program has to do without a module: the modules that it may use, in words that need no network."""
+    tops = sorted({path.partition(".")[0] for path in paths.PUBLIC} - {""} - _OWN)
+    modules = ", ".join(f"torch.{path}" for path in tops)
+    return (
+        f"compute without it, or run the program with PyTorch. These modules are here: {modules}; "
+        "`pullback ops` lists the operations"
+    )
 
 
 def advise(error: ImportError) -> None:
     """Add to the error of an import what Python leaves out of it: what to do instead, or how to get what is missing."""
-    root = (error.name or "").partition(".")[0]
+    root, _, below = (error.name or "").partition(".")
     if isinstance(error, ModuleNotFoundError) and root not in ("", _HOST, _PACKAGE):
         on_host = f"; it is built on PyTorch: run the program without {__name__}" if root.startswith(_HOST) else ""
         error.add_note(f"  What to do: pip install {root}{on_host}.")
     name = re.match(r"cannot import name '(\w+)'", str(error))
-    if error.name == _PACKAGE and name is not None:
-        error.add_note(_absent(name[1]))
+    if root == _PACKAGE and name is not None:
+        error.add_note(_absent(f"{below}.{name[1]}".lstrip(".")))
 
 
 def __dir__() -> list[str]:
