@@ -198,6 +198,7 @@ def _needs(item: pytest.Item) -> list[str]:
 # What SciPy and the like compute. Where one is missing, a test that asks for it is left out, and counted;
 # where it is installed, an error that says so is a failure as any other.
 EXTRAS = {"scipy": "SciPy", "ml_dtypes": "ml_dtypes", "matplotlib": "matplotlib", "rich": "rich", "sklearn": "sklearn"}
+EXTRAS |= {"nbclient": "nbclient", "nbformat": "nbformat"}  # of the notebooks
 ABSENT = {name: word for name, word in EXTRAS.items() if importlib.util.find_spec(name) is None}
 
 

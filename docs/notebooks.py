@@ -1,22 +1,27 @@
 """The gallery's pictures and notebooks, made from its pages.
 
 Run as a program, this file runs each page of `docs/gallery` from top to bottom, saves the page's `figure` as the
-picture at its top, and writes the first four pages as notebooks, with what was printed and drawn: one source for all.
-tests/house/test_gallery.py says when a notebook is stale. It needs SciPy, matplotlib and a C compiler.
+picture at its top, and writes the first four pages as notebooks: one source for all. A notebook is executed by Jupyter,
+in a kernel of its own, and stored with what that printed and drew. tests/house/test_notebooks.py says when one is
+stale. It needs SciPy, matplotlib, a C compiler, and `pip install 'pullback[docs]'`, which brings nbclient.
 """
 
 from __future__ import annotations
 
-import ast
-import base64
 import contextlib
 import doctest
 import io
-import json
+import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
+
+import nbclient
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 DOCS = Path(__file__).parent
 GALLERY = DOCS / "gallery"
@@ -24,9 +29,18 @@ PICTURES = DOCS / "images" / "gallery"
 NOTEBOOKS = GALLERY / "notebooks"
 AS_NOTEBOOKS = ("heat_source", "gaussian_process", "kalman_noise", "survival")
 
-NEEDS = (
-    "A notebook made from [a page of the documentation](../{name}.md). It needs `pip install 'pullback[scipy,plot]'`."
-)
+NEEDS = "A notebook made from [a page of the documentation](../{name}.md). Its first cell says what it needs."
+CHECK = """try:
+    import matplotlib
+    import scipy
+
+    import pullback
+except ImportError as error:
+    raise ImportError(
+        f"this notebook needs pullback, SciPy and matplotlib. Found: {error}.\\n"
+        "  What to do: run `%pip install 'pullback[scipy,plot]'` in a cell, and then this cell again."
+    ) from None"""
+DRAW = "%matplotlib inline\nfigure"
 
 Part = tuple[str, str]
 
@@ -38,66 +52,55 @@ def parts(page: str) -> list[Part]:
     return [(kinds[i % 2], piece.strip("\n")) for i, piece in enumerate(pieces) if piece.strip()]
 
 
-def _lines(text: str) -> list[str]:
-    return text.splitlines(keepends=True)
-
-
-def _told(example: doctest.Example) -> dict[str, Any]:
-    """What a notebook shows below a statement that printed something."""
-    shown = _lines(example.want.rstrip("\n"))
-    if isinstance(ast.parse(example.source).body[0], ast.Expr) and not example.source.startswith("print("):
-        return {"output_type": "execute_result", "data": {"text/plain": shown}, "metadata": {}, "execution_count": None}
-    return {"output_type": "stream", "name": "stdout", "text": shown}
-
-
-def _code(source: str, outputs: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "execution_count": None,
-        "metadata": {},
-        "outputs": outputs,
-        "source": _lines(source.rstrip("\n")),
-    }
-
-
-def _cells_of(block: str) -> list[dict[str, Any]]:
+def sources_of(block: str) -> list[str]:
     """A cell for each statement that prints, with those before it: a notebook shows the last value of a cell."""
     cells, waiting = [], ""
     for example in doctest.DocTestParser().get_examples(block + "\n"):
         waiting += example.source
         if example.want:
-            cells.append(_code(waiting, [_told(example)]))
+            cells.append(waiting)
             waiting = ""
-    return cells + ([_code(waiting, [])] if waiting else [])
+    return [source.rstrip("\n") for source in [*cells, waiting] if source]
 
 
-def notebook(name: str, picture: bytes) -> dict[str, Any]:
-    """A page as a notebook (nbformat 4.5); its last cell shows the picture."""
-    cells: list[dict[str, Any]] = []
+def notebook(name: str) -> NotebookNode:
+    """A page as a notebook that was not run (nbformat 4.5). Its first cell looks for what it needs, the last draws."""
+    cells: list[NotebookNode] = []
     for kind, text in parts((GALLERY / f"{name}.md").read_text("utf-8")):
         if kind == "markdown":
             text = re.sub(r"^!\[.*\n\n?", "", text, flags=re.MULTILINE)  # it is drawn below
             text = text.replace(f"[A notebook](notebooks/{name}.ipynb). ", "")
-            text = re.sub(r"\]\(\.\./", "](../../", text)
-            cells.append({"cell_type": "markdown", "metadata": {}, "source": _lines(text)})
+            cells.append(new_markdown_cell(re.sub(r"\]\(\.\./", "](../../", text)))
         else:
-            cells += _cells_of(text)
-    cells.insert(1, {"cell_type": "markdown", "metadata": {}, "source": _lines(NEEDS.format(name=name))})
-    drawn = {"image/png": base64.b64encode(picture).decode(), "text/plain": ["<Figure>"]}
-    shown = {"output_type": "execute_result", "data": drawn, "metadata": {}, "execution_count": None}
-    cells.append(_code("%matplotlib inline\nfigure", [shown]))
-    count = 0
+            cells += map(new_code_cell, sources_of(text))
+    cells[1:1] = [new_markdown_cell(NEEDS.format(name=name)), new_code_cell(CHECK)]
+    cells.append(new_code_cell(DRAW))
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
-        if cell["cell_type"] == "code":
-            count += 1
-            cell["execution_count"] = count
-            for output in cell["outputs"]:
-                if "execution_count" in output:
-                    output["execution_count"] = count
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return new_notebook(cells=cells, metadata={"kernelspec": kernel, "language_info": {"name": "python"}})
+
+
+def executed(unrun: NotebookNode, first: Path | None = None) -> NotebookNode:
+    """A notebook with what its cells print and draw in a kernel of its own, which finds the pullback of this checkout.
+
+    first: a folder whose modules stand before all others. What differs from one run to the next is left out.
+
+    Raises:
+        nbclient.exceptions.CellExecutionError: a cell failed.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        own = filter(None, [first and str(first), str(DOCS.parent / "src"), os.environ.get("PYTHONPATH")])
+        settings = {"PYTHONPATH": os.pathsep.join(own), "IPYTHONDIR": empty, "JUPYTER_RUNTIME_DIR": empty}
+        outside = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}  # a kernel has its own
+        made: NotebookNode = nbformat.from_dict(unrun)
+        client = nbclient.NotebookClient(
+            made, timeout=120, kernel_name="python3", record_timing=False, coalesce_streams=True,
+            resources={"metadata": {"path": empty}},
+        )  # fmt: skip
+        client.execute(env=outside | settings)
+    made["metadata"] = unrun["metadata"]  # without the version of Python
+    return made
 
 
 def run(name: str) -> dict[str, Any]:
@@ -116,7 +119,7 @@ def run(name: str) -> dict[str, Any]:
 
 
 def main(chosen: list[str]) -> None:
-    """Draw the pictures of the pages that are named, or of all, and write their notebooks."""
+    """Draw the pictures of the pages that are named, or of all, and run their notebooks and write them."""
     PICTURES.mkdir(exist_ok=True)
     NOTEBOOKS.mkdir(exist_ok=True)
     for name in chosen or sorted(page.stem for page in GALLERY.glob("*.md") if page.stem != "index"):
@@ -125,8 +128,7 @@ def main(chosen: list[str]) -> None:
         if figure is not None:
             figure.savefig(picture, dpi=110)
         if name in AS_NOTEBOOKS:
-            written = json.dumps(notebook(name, picture.read_bytes()), indent=1, ensure_ascii=False)
-            (NOTEBOOKS / f"{name}.ipynb").write_text(written + "\n", "utf-8")
+            (NOTEBOOKS / f"{name}.ipynb").write_text(nbformat.writes(executed(notebook(name))) + "\n", "utf-8")
         sys.stdout.write(f"{name}\n")
 
 

@@ -1,16 +1,12 @@
-"""The gallery: each page has its picture and its times, and is listed; notebooks are those of the pages.
+"""The gallery: each page has its picture and its times, and is listed.
 
-The programs of the pages are run where pytest collects them (conftest.py).
+The programs of the pages are run where pytest collects them (conftest.py); test_notebooks.py runs the notebooks.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import re
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -21,16 +17,6 @@ DOCS = ROOT / "docs"
 PAGES = sorted(path.stem for path in (DOCS / "gallery").glob("*.md") if path.stem != "index")
 ROW = re.compile(r"^\| (?!CPU time|---)(.+?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
 TWINS = sorted(path.stem for path in gallery.TWINS.glob("*_*.py") if path.stem != "__init__")
-
-
-def _notebooks() -> ModuleType:
-    """docs/notebooks.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("notebooks", DOCS / "notebooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def _page(name: str) -> str:
@@ -120,41 +106,11 @@ def test_both_lists_name_every_page_in_the_order_of_the_site(index: str) -> None
     assert rows == listed
 
 
-@pytest.mark.parametrize("name", _notebooks().AS_NOTEBOOKS)
-def test_a_notebook_is_its_page(name: str) -> None:
-    notebooks = _notebooks()
-    stored = json.loads((DOCS / "gallery" / "notebooks" / f"{name}.ipynb").read_text("utf-8"))
-    picture = (DOCS / "images" / "gallery" / f"{name}.png").read_bytes()
-    assert stored == notebooks.notebook(name, picture), f"stale; run: python docs/notebooks.py {name}"
-    code = [cell for cell in stored["cells"] if cell["cell_type"] == "code"]
-    assert sum(bool(cell["outputs"]) for cell in code) > 2
-    assert "image/png" in code[-1]["outputs"][0]["data"]
-
-
-def test_a_notebook_has_a_cell_for_each_statement_that_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    notebooks = _notebooks()
-    monkeypatch.setattr(notebooks, "GALLERY", tmp_path)
-    code = ">>> x = 1\n>>> x\n1\n>>> print(x)\n1\n>>> y = 2\n"
-    page = f"# Title\n\n![a picture](../images/x.png)\n\nText.\n\n```pycon\n{code}\n```\n"
-    (tmp_path / "p.md").write_text(page, "utf-8")
-    cells: list[dict[str, Any]] = notebooks.notebook("p", b"png")["cells"]
-    assert ["".join(c["source"]) for c in cells if c["cell_type"] == "code"][:3] == ["x = 1\nx", "print(x)", "y = 2"]
-    kinds = [[o["output_type"] for o in c["outputs"]] for c in cells if c["cell_type"] == "code"]
-    assert kinds == [["execute_result"], ["stream"], [], ["execute_result"]]
-    assert not any("![" in "".join(c["source"]) for c in cells)
-
-
-def test_a_page_that_prints_something_else_is_neither_timed_nor_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_prints_something_else_is_not_timed(tmp_path: Path) -> None:
     page = tmp_path / "p.md"
     page.write_text("```pycon\n>>> 1 + 1\n3\n\n```\n", "utf-8")
     with pytest.raises(SystemExit, match="expected '3"):
         gallery.run(page, "pullback")
-    notebooks = _notebooks()
-    monkeypatch.setattr(notebooks, "GALLERY", tmp_path)
-    with pytest.raises(SystemExit, match="expected '3"):
-        notebooks.run("p")
 
 
 @pytest.mark.torch
