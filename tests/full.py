@@ -37,6 +37,7 @@ PAIRS: list[tuple[str, str]] = [
     for python, numpy in tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["pullback"]["tried"]
 ]
 CLIENTS = ("autograd", "pymanopt", "lifelines", "autograd-gamma", "examples")  # one command each, so that each is noted
+ORDERS = (1, 2, 3)  # seeds of orders in which every test has to pass
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Step:
     what: str
     commands: tuple[str, ...]
     python: str = ""  # a version; "" for the Python that runs this
-    packages: tuple[str, ...] = (".[test,dev]", ORACLE)
+    packages: tuple[str, ...] = (".[test,dev,docs]", ORACLE)
 
 
 def numpy_package(numpy: str) -> str:
@@ -63,6 +64,10 @@ STEPS = {
         ("-m pytest -q -n {jobs} --low-thresholds tests/table tests/optim tests/scipy",),
     ),
     "all": Step("every test, with PyTorch", ("-m pytest -q -n {jobs} -m 'not jax'",)),
+    "shuffled": Step(
+        f"every test, with PyTorch, in {len(ORDERS)} orders",
+        tuple(f"-m pytest -q -n {{jobs}} -m 'not jax' --shuffle {seed}" for seed in ORDERS),
+    ),
     "coverage": Step(
         "coverage without PyTorch, in the order of the day",
         (

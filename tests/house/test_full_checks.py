@@ -143,6 +143,19 @@ def test_a_step_of_another_name_is_refused(capsys: pytest.CaptureFixture[str]) -
     assert "found larger" in capsys.readouterr().err
 
 
+def test_every_test_runs_in_three_orders_with_what_all_has() -> None:
+    every, shuffled = full.STEPS["all"], full.STEPS["shuffled"]
+    assert shuffled.commands == tuple(f"{every.commands[0]} --shuffle {seed}" for seed in (1, 2, 3))
+    assert (shuffled.python, shuffled.packages) == (every.python, every.packages)
+    assert full.ORACLE in every.packages
+
+
+def test_the_orders_of_a_step_are_noted_one_after_the_other(tree: Path) -> None:
+    (tree / "pytest.py").write_text("import sys\nprint('7 passed, order', sys.argv[-1])\n", "utf-8")
+    result = full.run(full.STEPS["shuffled"], sys.executable, 2)
+    assert (result.passed, result.lines) == (True, "7 passed, order 1; 7 passed, order 2; 7 passed, order 3")
+
+
 def test_every_python_that_is_claimed_is_a_step() -> None:
     claimed = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text("utf-8"))
     assert claimed == list(dict(full.PAIRS))

@@ -44,6 +44,17 @@ def test_it_says_what_it_leaves_out_and_how_long_it_takes(processes: list[str]) 
     assert "test_words" not in said
 
 
+def test_a_number_chooses_the_order_of_the_same_tests() -> None:
+    orders = [
+        [line for line in _pytest("--collect-only", *words, "tests/house/test_extras.py").splitlines() if "::" in line]
+        for words in ([], ["--shuffle", "1"], ["--shuffle", "1"], ["--shuffle", "2"])
+    ]
+    assert len(orders[0]) > 5
+    assert {tuple(sorted(order)) for order in orders} == {tuple(sorted(orders[0]))}
+    assert orders[1] == orders[2]
+    assert len(set(map(tuple, orders))) == 3
+
+
 def test_only_what_is_missing_leaves_a_test_out(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [
         "ModuleNotFoundError: No module named 'scipy'",

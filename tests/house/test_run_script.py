@@ -260,3 +260,14 @@ def test_it_says_beforehand_how_long_the_tests_take(words: list[str], time: str,
     assert done.returncode == 0
     assert time in done.stderr
     assert said.read_text().startswith("python -m pytest ")
+
+
+@pytest.mark.parametrize("words", [["--shuffle", "1"], ["--quick", "--shuffle", "1"], ["--all", "--shuffle", "1"]])
+def test_an_order_of_the_tests_is_handed_to_pytest(words: list[str], tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    environment(tmp_path / ".venv", f'[ "$1" = -c ] || echo "python $*" >> {said}')
+    shutil.copy(ROOT / "pyproject.toml", tmp_path / ".venv" / "installed-test.toml")
+    assert run(tmp_path, "test", *words).returncode == 0
+    lines = said.read_text().splitlines()
+    assert len(lines) == (2 if "--all" in words else 1)
+    assert all(line.startswith("python -m pytest ") and line.endswith("--shuffle 1") for line in lines)
