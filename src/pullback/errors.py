@@ -14,11 +14,9 @@ import os
 import re
 import sys
 import warnings
-import weakref
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from sys import getrefcount
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -37,6 +35,7 @@ def message(where: str, *, expected: str = "", found: str = "", do: str = "") ->
     sum(): expected dim in [-2, 1], found dim 5.
       What to do: count the axes from 0.
     """
+    do = _do_of_others(found) or do
     parts = [f"expected {expected}"] if expected else []
     if found:
         parts.append(f"found {found}")
@@ -47,6 +46,8 @@ def message(where: str, *, expected: str = "", found: str = "", do: str = "") ->
 
 def describe(value: Any) -> str:
     """A value in a few words: a tensor or an array by dtype and shape, anything else by its type."""
+    if theirs := of_another_library(value):
+        return theirs
     shape = getattr(value, "shape", None)
     dtype = getattr(value, "dtype", None)
     if isinstance(shape, (tuple, list)) and dtype is not None and not isinstance(value, type):
@@ -58,61 +59,114 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
-_BRIDGES = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+# Objects of other libraries -------------------------------------------------------------------------------------------
+
+_HOSTS = {"torch": "torch.Tensor", "jax": "jax.Array", "jaxlib": "jax.Array"}
+_NODE = "or make the function of {0} that is to keep its gradient a node, by pullback.bridge.{0}.function(f)"
+_INSTEAD = {
+    "a Tracer of jax,": "pass it as an argument to the function that pullback.bridge.jax.wrap() makes one of jax",
+    r"a torch\.Tensor of \w+\[\]": "give its value, x.item(), " + _NODE.format("torch"),
+    r"a jax\.Array of \w+\[\]": "give its value, x.item(), " + _NODE.format("jax"),
+    r"a torch\.Tensor of (?:bool|u?int)": "give its values, pullback.as_tensor(x)",
+    r"a torch\.Tensor of": "give its values, pullback.tensor(x.detach()), " + _NODE.format("torch"),
+    r"a jax\.Array of": "give its values, pullback.tensor(x), " + _NODE.format("jax"),
+    r"a scipy\.sparse\.": "write pullback.scipy.sparse.csr_array(S) for it",
+    r"the (?:dtype|memory_format) torch\.(\w+) of torch": "write pullback.{}",
+    r"the device (\S+) of torch": "write {!r}",
+    "a sparse matrix of jax": "give its values, pullback.tensor(x.todense())",
+    "a Generator of torch": "write pullback.Generator()",
+    "an array of another library": "give its values, pullback.as_tensor(x)",
+}
+"""What to do about an object of another library, by what `describe` says of it; the first that fits counts."""
+
+
+def of_another_library(value: Any) -> str:
+    """A tensor, an array or a dtype of another library in a few words; an empty text for another value."""
+    kind = type(value).__name__
+    if type(value).__module__.partition(".")[0] == "torch" and kind in ("dtype", "device", "memory_format"):
+        return f"the {kind} {value} of torch"
+    if type(value).__module__.partition(".")[0] == "torch" and kind == "Generator":
+        return "a Generator of torch"
+    array = hands_out_an_array(value)
+    return _tensor_of_another_library(value) or (f"{kind}, an array of another library" if array else "")
+
+
+def _tensor_of_another_library(value: Any) -> str:
+    """The same of a tensor of PyTorch, an array of JAX or a sparse matrix of SciPy."""
+    kind = type(value)
+    if not (hasattr(kind, "__matmul__") and hasattr(value, "shape")):
+        return ""
+    library = kind.__module__.partition(".")[0]
+    if library == "scipy" and hasattr(value, "tocsr"):
+        return f"a scipy.sparse.{kind.__name__}"
+    if library not in _HOSTS:
+        return ""
+    if hasattr(value, "todense"):
+        return f"a sparse matrix of {library}, {kind.__name__}"
+    found = f"a {_HOSTS[library]} of {str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    # the values of a tracer are not known yet
+    return f"a Tracer of jax, for {found}" if any(base.__name__ == "Tracer" for base in kind.__mro__) else found
+
+
+def hands_out_an_array(value: Any) -> bool:
+    """Whether an object has a protocol by which `as_tensor` takes it, and is neither ours nor NumPy's."""
+    kind = type(value)
+    if not (hasattr(kind, "__dlpack__") or hasattr(kind, "__array__") or hasattr(value, "__array_interface__")):
+        return False
+    return not any(base.__module__.partition(".")[0] in ("pullback", "numpy") for base in kind.__mro__)
+
+
+def _do_of_others(found: str) -> str:
+    """What to do about the object of another library that a text names; an empty text where it names none."""
+    for words, do in _INSTEAD.items():
+        if match := re.search(words, found):
+            return do.format(*match.groups())
+    return ""
 
 
 def refuse_foreign(name: str, values: Iterable[Any]) -> None:
-    """TypeError if a tensor of another library is among the arguments of `name`, or in a sequence among them."""
+    """TypeError if a tensor of PyTorch, JAX or SciPy is among the arguments of `name`, or in a sequence among them."""
     waiting, seen = [*values], set()
     for value in waiting:
         if isinstance(value, (list, tuple)):
             if id(value) not in seen:  # a list may contain itself
                 seen.add(id(value))
                 waiting.extend(value)
-        elif (error := _foreign(name, value)) is not None:
-            raise error
+        elif _tensor_of_another_library(value):
+            raise no_tensor(name, value)
 
 
 def no_tensor(where: str, value: Any) -> TypeError:
     """The error of an argument that is no Tensor."""
-    return _foreign(where, value) or TypeError(message(where, expected="a Tensor", found=describe(value)))
-
-
-def _foreign(where: str, value: Any) -> TypeError | None:
-    """The error of a tensor of another library; None for another value."""
-    if not (hasattr(type(value), "__matmul__") and hasattr(value, "shape")):
-        return None
-    library = type(value).__module__.partition(".")[0]
-    if library == "scipy" and hasattr(value, "tocsr"):
-        found, do = f"a scipy.sparse.{type(value).__name__}", "write pullback.scipy.sparse.csr_array(S) for it"
-    elif library in _BRIDGES:
-        host = _BRIDGES[library]
-        kind = "torch.Tensor" if host == "torch" else "jax.Array"
-        found = f"a {kind} of {str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
-        do = (
-            f"give its values, pullback.tensor({'x.detach()' if host == 'torch' else 'x'}), or make the function of "
-            f"{host} that is to keep its gradient a node, by pullback.bridge.{host}.function(f)"
-        )
-        if any(base.__name__ == "Tracer" for base in type(value).__mro__):  # its values are not known yet
-            found = f"a Tracer of jax, for a {kind} of {value.dtype}{list(value.shape)}"
-            do = "pass it as an argument to the function that pullback.bridge.jax.wrap() makes one of jax"
-    else:
-        return None
+    if not of_another_library(value):
+        return TypeError(message(where, expected="a Tensor", found=describe(value)))
     where += "()" if where.replace(".", "").isidentifier() else ""
-    return cast(TypeError, final(TypeError(message(where, expected="Tensors of pullback", found=found, do=do))))
+    return cast(TypeError, final(TypeError(message(where, expected="Tensors of pullback", found=describe(value)))))
 
 
-_SYMBOLS = {
+SYMBOLS = {
     **{"add": "+", "sub": "-", "true_divide": "/", "div": "/", "floor_divide": "//", "remainder": "%", "pow": "**"},
     **{"matmul": "@", "add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "pow_": "**="},
+    **{"floor_divide_": "//=", "remainder_": "%="},
     **{"gt": ">", "ge": ">=", "lt": "<", "le": "<="},
 }
+
+
+_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_WORDS = {"true_divide": "truediv", "div": "truediv", "floor_divide": "floordiv", "remainder": "mod"}
+
+
+def their_operator(name: str, other: Any) -> Callable[[Any], Any]:
+    """The method by which the class of `other`, on the right, answers an operator; `name` is that of the operation."""
+    word = name.rstrip("_").removeprefix("bitwise_").replace("left_shift", "lshift").replace("right_shift", "rshift")
+    method = getattr(type(other), f"__{_SWAPPED.get(word) or 'r' + _WORDS.get(word, word)}__", None)
+    return (lambda tensor: method(other, tensor)) if method else lambda tensor: NotImplemented
 
 
 def refuse_list(name: str, other: Any) -> None:
     """Raise if an operand of an operator is a list or a tuple, which an array takes: not beside ``*``, which may repeat
     the list, nor ``==``, which is False."""
-    if isinstance(other, (list, tuple)) and (symbol := _SYMBOLS.get(name)):
+    if isinstance(other, (list, tuple)) and (symbol := SYMBOLS.get(name)):
         both = f"'Tensor' and {type(other).__name__!r}"
         text = f"unsupported operand type(s) for {symbol}: {both}"
         if name in ("gt", "ge", "lt", "le"):
@@ -303,7 +357,7 @@ def rename(name: str, error: Exception, given: Iterable[Any] = (), *, keep: bool
         raise found from None
     if not _raised_here(error):
         return
-    if isinstance(error, (TypeError, AttributeError)):
+    if isinstance(error, (TypeError, AttributeError)) or "dtype" in str(error):
         refuse_foreign(name, given)
     short, text = name.rpartition(".")[2].strip("_"), str(error)
     if kind in _KEPT or (keep and isinstance(error, (KeyError, AttributeError)) and _stated(error, given)):
@@ -554,62 +608,3 @@ def absent(module: str, text: str) -> AttributeError | ImportError:
         inside = str(frame.f_globals.get("__name__")).partition(".")[0] == "pullback"
         frame = frame.f_back
     return AttributeError(text)
-
-
-# A Function of PyTorch itself -----------------------------------------------------------------------------------------
-
-_TOLD: weakref.WeakSet[type] = weakref.WeakSet()
-_LOOKED = [0]  # the references to `Function` after the last look: a class that is derived from it holds some
-
-
-def notice_foreign_functions() -> None:
-    """Warn once of each class derived from PyTorch's `Function`, in a module that has this package and not PyTorch.
-
-    PyTorch runs such a class's forward with our tensors, which record what it computes, and never calls its backward. A
-    backward pass looks at the classes that were derived since the last look, where PyTorch is loaded.
-    """
-    torch = sys.modules.get("torch")
-    if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
-        return
-    base = getattr(getattr(torch, "autograd", None), "Function", None)
-    references = getrefcount(base)  # a list of the hundreds of classes would be a tenth of a small pass
-    if references == _LOOKED[0]:
-        return
-    _LOOKED[0] = references
-    kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
-    for kind in kinds:
-        names = vars(sys.modules.get(kind.__module__, object))
-        if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):
-            _TOLD.add(kind)
-            warnings.warn(
-                message(
-                    f"{kind.__module__}.{kind.__qualname__}",
-                    expected="a class derived from pullback.autograd.Function",
-                    found="one derived from PyTorch's own Function, whose backward is never called for Tensors of "
-                    "pullback: the graph holds what its forward computed",
-                    do="write `from pullback.autograd import Function`",
-                ),
-                stacklevel=callers_level(),
-            )
-
-
-def _stands_in(names: Any, kind: type) -> bool:
-    """Whether a class is written in a module, whose globals are given: a function may have made it for any library."""
-    found = None
-    for part in kind.__qualname__.split("."):
-        found = names.get(part)
-        names = getattr(found, "__dict__", {})
-    return found is kind
-
-
-def _is_meant_for_us(names: Any) -> bool:
-    """Whether a module, whose globals are given, has names of this package, and no module of PyTorch."""
-    homes = {_home(value) for value in names.values()}
-    return "pullback" in homes and not any(
-        isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "torch" for value in names.values()
-    )
-
-
-def _home(value: Any) -> str:
-    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
-    return str(name).partition(".")[0]

@@ -10,12 +10,15 @@ import dis
 import importlib
 import math
 import sys
+import warnings
+import weakref
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
-from types import CodeType, FrameType
+from sys import getrefcount
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
-from .errors import WarnAlways, callers_level, tell
+from .errors import SYMBOLS, WarnAlways, callers_level, message, tell
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
@@ -203,6 +206,19 @@ def assigned_to() -> str:
     return "argument" if _stored(frame.f_code, at) in _arguments(frame.f_code) else "name"
 
 
+def without_underscore(name: str, dtype: Any = None) -> str:
+    """What to write for the in-place form of an operation, as it was written: as an operator, or as a method.
+
+    dtype: of the result, if its tensor cannot hold that.
+    """
+    target, symbol = assigned_to(), SYMBOLS.get(f"{name}_", "").removesuffix("=")
+    if not target or not symbol:
+        return f"use {name}() without the underscore" + (", or convert the tensor first" if dtype else "")
+    if dtype and target == "item":
+        return f"convert the tensor before y[i] {symbol}= x, y = y.to({dtype})"
+    return f"write y = y {symbol} x for y {symbol}= x" + (f", or convert y first, y = y.to({dtype})" if dtype else "")
+
+
 def _stored(code: CodeType, at: int) -> str:
     """The name of the variable that the instruction there sets; "" if it sets none of the function."""
     name, number = dis.opname[code.co_code[at]], code.co_code[at + 1]
@@ -318,3 +334,62 @@ def _found(name: str) -> Any:
     except ModuleNotFoundError:
         package, _, own = name.rpartition(".")
         return getattr(_found(package), own)
+
+
+# A Function of PyTorch itself -----------------------------------------------------------------------------------------
+
+_TOLD: weakref.WeakSet[type] = weakref.WeakSet()
+_LOOKED = [0]  # the references to `Function` after the last look: a class that is derived from it holds some
+
+
+def notice_foreign_functions() -> None:
+    """Warn once of each class derived from PyTorch's `Function`, in a module that has this package and not PyTorch.
+
+    PyTorch runs such a class's forward with our tensors, which record what it computes, and never calls its backward. A
+    backward pass looks at the classes that were derived since the last look, where PyTorch is loaded.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
+        return
+    base = getattr(getattr(torch, "autograd", None), "Function", None)
+    references = getrefcount(base)  # a list of the hundreds of classes would be a tenth of a small pass
+    if references == _LOOKED[0]:
+        return
+    _LOOKED[0] = references
+    kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
+    for kind in kinds:
+        names = vars(sys.modules.get(kind.__module__, object))
+        if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):
+            _TOLD.add(kind)
+            warnings.warn(
+                message(
+                    f"{kind.__module__}.{kind.__qualname__}",
+                    expected="a class derived from pullback.autograd.Function",
+                    found="one derived from PyTorch's own Function, whose backward is never called for Tensors of "
+                    "pullback: the graph holds what its forward computed",
+                    do="write `from pullback.autograd import Function`",
+                ),
+                stacklevel=callers_level(),
+            )
+
+
+def _stands_in(names: Any, kind: type) -> bool:
+    """Whether a class is written in a module, whose globals are given: a function may have made it for any library."""
+    found = None
+    for part in kind.__qualname__.split("."):
+        found = names.get(part)
+        names = getattr(found, "__dict__", {})
+    return found is kind
+
+
+def _is_meant_for_us(names: Any) -> bool:
+    """Whether a module, whose globals are given, has names of this package, and no module of PyTorch."""
+    homes = {_home(value) for value in names.values()}
+    return "pullback" in homes and not any(
+        isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "torch" for value in names.values()
+    )
+
+
+def _home(value: Any) -> str:
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return str(name).partition(".")[0]

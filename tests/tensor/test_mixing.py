@@ -34,7 +34,8 @@ def test_an_operator_between_the_two_kinds_says_what_to_do(
     ours = pullback.ones(3, dtype=pullback.int64) if whole else pullback.ones(3, requires_grad=grad)
     theirs = torch.ones(3, dtype=torch.int64) if whole else torch.ones(3, requires_grad=grad)
     for a, b in ((ours, theirs), (theirs, ours)):
-        with pytest.raises(TypeError, match=r"(?s)found a torch.Tensor of.*pullback.tensor\(x.detach\(\)\)"):
+        advice = r"pullback.as_tensor\(x\)" if whole else r"pullback.tensor\(x.detach\(\)\)"
+        with pytest.raises(TypeError, match=rf"(?s)found a torch.Tensor of.*{advice}"):
             combine(a, b)
     corrected = combine(ours.detach(), pullback.tensor(theirs.detach()))
     assert np.array_equal(corrected.numpy(), combine(ours.detach().numpy(), theirs.detach().numpy()))

@@ -440,9 +440,14 @@ def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: 
     return general(op, args)
 
 
-def _uncommon(op: Op, args: tuple[Any, ...], unknown: Any) -> Any:
-    """The call off the fast path. unknown: the operand of an operator whose class may have one of its own."""
-    return general(op, args) if isinstance(unknown, OPERANDS) else left(op.name, unknown)
+def _uncommon(op: Op, args: tuple[Any, Any], operator: bool, reflected: bool) -> Any:
+    """The call off the fast path: an operator leaves what it does not know to the class of that operand."""
+    tensor, unknown = args[::-1] if reflected else args
+    return (
+        left(op.name, tensor, unknown, reflected)
+        if operator and not isinstance(unknown, OPERANDS)
+        else general(op, args)
+    )
 
 
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
@@ -471,7 +476,7 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         elif alike and plain_too and type(input) in _NUMBERS and other._data.dtype.char in "fdg":
             x, y, mask = input, other._data, 2 if other._requires_grad else 0
         else:
-            return _uncommon(op, (input, other), (input if reflected else other) if operator else 0)
+            return _uncommon(op, (input, other), operator, reflected)
         try:
             r = fn(x, y)
         except Exception as error:
@@ -516,11 +521,20 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
     return call
 
 
-def left(name: str, other: Any) -> Any:
-    """NotImplemented, which leaves an operand to its own class; TypeError for a list or a tensor of another library."""
+def left(name: str, tensor: Tensor, other: Any, reflected: bool = False) -> Any:
+    """What the class of an operand that no operator of ours takes makes of it; NotImplemented if it is no array.
+
+    TypeError for a list, and for an array of another library whose class has no operator that takes Tensors.
+    reflected: its own operator has been called before.
+    """
     errors.refuse_foreign(name, (other,))
     errors.refuse_list(name, other)
-    return NotImplemented
+    if not errors.hands_out_an_array(other):
+        return NotImplemented
+    found = NotImplemented if reflected else errors.their_operator(name, other)(tensor)
+    if found is NotImplemented:
+        raise errors.no_tensor(name, other)
+    return found
 
 
 OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..kept_gradients import assigned_to, tell_shared
+from ..kept_gradients import assigned_to, tell_shared, without_underscore
 from ..tensor import dtypes
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
@@ -89,7 +89,7 @@ def _check_fit(name: str, t: Tensor, result: Tensor, exact: bool) -> None:
         raise RuntimeError(
             errors.message(
                 f"{name}_(): result type {result.dtype} can't be cast to the desired output type {t.dtype}",
-                do=f"use {name}() without the underscore, or convert the tensor first",
+                do=without_underscore(name, result.dtype),
             )
         )
     if old.dtype.kind == "c" and new.dtype.kind in "fV":
@@ -111,7 +111,7 @@ def operator_of(twin: Callable[..., Tensor], look: Callable[[str, Any, int], Non
         # what is no tensor is refused by the twin; no name here holds the payload, as a level may look who does
         if not getattr(getattr(self, "_data", None), "ndim", 1) and thread.modes.grad_enabled:
             look(name, self, getrefcount(self) - (_ALONE.twice if other is self else 0))
-        return twin(self, other) if isinstance(other, OPERANDS) else left(name, other)
+        return twin(self, other) if isinstance(other, OPERANDS) else left(name, self, other)
 
     call.__name__, call.__doc__ = name, twin.__doc__
     return errors.called(call, name)

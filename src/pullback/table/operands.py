@@ -56,7 +56,7 @@ def common_dtype(op: Any, args: tuple[Any, ...], payloads: list[Any]) -> np.dtyp
                 errors.message(
                     f"{op.name}()",
                     expected="a Tensor, an array or a number",
-                    found=type(p).__name__,
+                    found=errors.describe(p),
                     do="convert it with pullback.tensor(...)",
                 )
             )

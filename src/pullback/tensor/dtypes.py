@@ -228,7 +228,8 @@ def to_numpy(d: Any) -> np.dtype[Any]:
     except TypeError:
         found = bfloat16.numpy if d == "bfloat16" else np.dtype(object)
     if not is_known(found):
-        raise TypeError(errors.message("dtype", expected="a dtype such as pullback.float32", found=repr(d)))
+        found_is = errors.of_another_library(d) or repr(d)
+        raise TypeError(errors.message("dtype", expected="a dtype such as pullback.float32", found=found_is))
     return found
 
 
@@ -333,7 +334,7 @@ def _number_dtype(value: Any) -> np.dtype[Any]:
         return _default
     if isinstance(value, (builtins.complex, np.complexfloating)):
         return complex_of(_default)
-    raise TypeError(errors.message("operand", expected="a Tensor, an array or a number", found=type(value).__name__))
+    raise TypeError(errors.message("operand", expected="a Tensor, an array or a number", found=errors.describe(value)))
 
 
 # Limits ---------------------------------------------------------------------------------------------------------------

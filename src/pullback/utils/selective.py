@@ -201,7 +201,7 @@ class Watching(Level):
         if not self.mutable and result.changed():
             raise RuntimeError(
                 f"A result of {op.name}() that is kept by selective checkpointing has been mutated.\n"
-                "  What to do: use the operation without the underscore."
+                "  What to do: use the operation without the underscore, and write y = y + x for y += x."
             )
         return result.recorded(op, op.padded(args, kwargs))
 

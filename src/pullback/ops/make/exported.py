@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from ... import errors
-from ...table.entry import alias, method
+from ...table.entry import METHODS, alias, method
 from ...tensor import dtypes
 from ...tensor.gpu import gpu_library
 from ...tensor.protocol import is_foreign, is_payload
@@ -62,6 +63,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         raise RuntimeError(
             errors.message("from_dlpack()", expected="an object with __dlpack__()", found=errors.describe(ext_tensor))
         )
+    refuse_without_memory("from_dlpack()", ext_tensor)
     if hasattr(ext_tensor, "__dlpack_device__") and (place := ext_tensor.__dlpack_device__())[0] == _CUDA:
         library = gpu_library()
         with library.cuda.Device(place[1]):
@@ -78,6 +80,17 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         found_at, wanted = str(made.device), f"a tensor of {dtypes.device(device)}, for copy=False"
         raise ValueError(errors.message("from_dlpack()", expected=wanted, found=f"one of {found_at}", do=do))
     return there
+
+
+def refuse_without_memory(where: str, data: Any) -> None:
+    """RuntimeError for a tensor of PyTorch whose numbers do not lie in memory as those of an array."""
+    layout = str(getattr(data, "layout", ""))
+    if getattr(data, "is_meta", False):
+        do = "make a tensor that has data, e.g. pullback.zeros(x.shape)"
+        text = errors.message(f"{where}: Cannot copy out of meta tensor; no data", do=do)
+        raise NotImplementedError(text)
+    if layout.startswith("torch.") and layout != "torch.strided":
+        raise RuntimeError(errors.message(where, expected="a dense tensor", found=layout, do="give x.to_dense()"))
 
 
 @method("__dlpack__")
@@ -109,6 +122,27 @@ def _dlpack(
 def _dlpack_device(self: Tensor) -> tuple[int, int]:
     """DLPack's numbers for the CPU and for the device."""
     return self._data.__dlpack_device__() if is_foreign(self._data) else (1, 0)
+
+
+def _jax_array(self: Tensor) -> Any:
+    """JAX's functions ask for this, and are told what to do: not by a TypeError, for which JAX has words of its own.
+
+    Where JAX makes arrays, `__array__` answers.
+    """
+    if sys._getframe(1).f_globals.get("__name__") not in ("jax._src.core", "jax._src.numpy.util"):
+        raise AttributeError("'Tensor' object has no attribute '__jax_array__'")
+    raise RuntimeError(
+        errors.message(
+            "a function of jax",
+            expected="arrays of jax",
+            found="a Tensor of pullback",
+            do="make the function of jax a node, which keeps the gradient: pullback.bridge.jax.function(f); or give it "
+            "values, jax.numpy.asarray(t.detach().numpy())",
+        )
+    )
+
+
+METHODS["__jax_array__"] = property(_jax_array)
 
 
 alias("from_dlpack", from_dlpack)

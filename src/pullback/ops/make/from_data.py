@@ -25,7 +25,7 @@ from ...tensor.modes import LEVELS
 from ...tensor.overrides import by_first_argument, by_modes, chosen, dispatch, overriding
 from ...tensor.tensor import Tensor, wrap
 from .conversion import cast, pinned_copy, placed, to
-from .exported import from_dlpack
+from .exported import from_dlpack, refuse_without_memory
 
 _NUMBERS = frozenset((bool, int, float, complex))
 _COPY = (
@@ -136,6 +136,7 @@ def _on_the_cpu(data: Any) -> bool:
     """Whether an object hands out its memory by DLPack, and that is the CPU's."""
     if not (hasattr(type(data), "__dlpack__") and hasattr(type(data), "__dlpack_device__")):
         return False
+    refuse_without_memory("tensor()", data)
     return int(data.__dlpack_device__()[0]) == 1
 
 
@@ -232,8 +233,6 @@ def _plain(data: Any, found: set[Any]) -> Any:
     if isinstance(data, (np.ndarray, np.generic)):
         found.add(dtypes.known(np.asarray(data)).dtype)
         return data
-    if _on_the_cpu(data):
-        return _plain(_by_dlpack(data), found)
     if _computes(data):
         name = type(data).__name__
         raise TypeError(
@@ -250,6 +249,7 @@ def _plain(data: Any, found: set[Any]) -> Any:
     if kinds <= _NUMBERS:  # the common case, and the only one that may be long
         found |= kinds
         return data
+    data = [_element(d) for d in data]
     nested = [_is_sequence(d) for d in data]
     if any(nested) and not all(nested):
         raise TypeError(
@@ -261,10 +261,18 @@ def _plain(data: Any, found: set[Any]) -> Any:
     return [_plain(d, found) for d in data]
 
 
+def _element(data: Any) -> Any:
+    """An element of a sequence; the array of an object that hands one out."""
+    if isinstance(data, (Tensor, np.ndarray)) or _computes(data):
+        return data
+    array = array_of(data)
+    return data if array is None else array
+
+
 def _is_sequence(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return True
-    if isinstance(data, (Tensor, np.ndarray)) or _on_the_cpu(data):
+    if isinstance(data, (Tensor, np.ndarray)):
         return not isinstance(data, Tensor) and data.ndim > 0
     if isinstance(data, _NO_SEQUENCES) or _computes(data):
         return False

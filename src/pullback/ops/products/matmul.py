@@ -516,11 +516,11 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
 
 @method("__matmul__")
 def _operator(self: Tensor, other: Any) -> Any:
-    return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else left("matmul", other)
+    return matmul(self, other) if isinstance(other, (Tensor, np.ndarray)) else left("matmul", self, other)
 
 
 @method("__rmatmul__")
 def _reflected(self: Tensor, other: Any) -> Any:
     if isinstance(other, Tensor):
         return matmul(other, self)
-    return matmul(*alike(other, self)) if isinstance(other, np.ndarray) else left("matmul", other)
+    return matmul(*alike(other, self)) if isinstance(other, np.ndarray) else left("matmul", self, other, True)
