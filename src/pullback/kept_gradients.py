@@ -346,7 +346,7 @@ def notice_foreign_functions() -> None:
     """Warn once of each class derived from PyTorch's `Function`, in a module that has this package and not PyTorch.
 
     PyTorch runs such a class's forward with our tensors, which record what it computes, and never calls its backward. A
-    backward pass looks at the classes that were derived since the last look, where PyTorch is loaded.
+    pass, backward or forward, looks at the classes that were derived since the last look, where PyTorch is loaded.
     """
     torch = sys.modules.get("torch")
     if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
@@ -393,3 +393,8 @@ def _is_meant_for_us(names: Any) -> bool:
 def _home(value: Any) -> str:
     name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
     return str(name).partition(".")[0]
+
+
+def is_of_pytorch(kind: type) -> bool:
+    """Whether a class is PyTorch's own `Function`, or derived from it."""
+    return any(base.__name__ == "Function" and base.__module__ == "torch.autograd.function" for base in kind.__mro__)

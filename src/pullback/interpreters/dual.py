@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..autograd.saved import changed, watch
-from ..kept_gradients import cannot_convert
+from ..kept_gradients import cannot_convert, notice_foreign_functions
 from ..table.calls import as_view, shares
 from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats, writable
@@ -236,6 +236,10 @@ class Forward(Level):
 
 class Jvp(Forward):
     """The level of one forward-mode pass."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        notice_foreign_functions()
 
     def assign(self, t: Tensor, new: LevelPayload) -> None:
         held: Any = t._data

@@ -30,6 +30,8 @@ from typing import Any
 import numpy as np
 
 from ...diagnose.places import Place
+from ...interpreters.traced import refused
+from ...kept_gradients import is_of_pytorch
 from ...tensor.tensor import Tensor
 from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
 from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
@@ -208,6 +210,9 @@ class Environment:
             self.guards.add(value)
         if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_own(value):
             return self._holds.get(id(value), False)
+        if is_a(value, type) and is_of_pytorch(value):
+            what = f"{label} is derived from PyTorch's own Function, whose backward is never called for our Tensors"
+            raise refused(what, "write `from pullback.autograd import Function`", place=place_naming(self.codes, label))
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
             return False

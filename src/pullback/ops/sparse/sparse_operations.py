@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...kept_gradients import without_underscore
 from ...table.calls import on
 from ...table.entry import TABLE
 from ...table.writing import refuse_write
@@ -142,7 +141,7 @@ def written(func: _Function, name: str, compute: _Function, args: Any, kwargs: A
         if self.requires_grad and self.is_leaf:
             what = "a leaf Variable that requires grad is being used in an in-place operation"
         raise (RuntimeError if self.requires_grad and self.is_leaf else NotImplementedError)(
-            errors.message(f"{func.__name__}(): {what}", do=without_underscore(name))
+            f"{func.__name__}(): {what}.\n  What to do: call {name}() without the underscore."
         )
     new = compute(*args, **kwargs)
     if (
@@ -151,11 +150,8 @@ def written(func: _Function, name: str, compute: _Function, args: Any, kwargs: A
         or not np.can_cast(new._data.dtype, self._data.dtype, "same_kind")
     ):
         raise RuntimeError(
-            errors.message(
-                f"result type {new.dtype} can't be cast to the desired output type {self.dtype}: {func.__name__}() "
-                f"cannot write {errors.describe(new)}",
-                do=without_underscore(name, new.dtype),
-            )
+            f"result type {new.dtype} can't be cast to the desired output type {self.dtype}: {func.__name__}() cannot "
+            f"write {errors.describe(new)}.\n  What to do: call {name}() without the underscore."
         )
     of_each = isinstance(compute, functools.partial)  # others give a tensor in coordinate form new values, as in torch
     if pattern_of(new) is pattern_of(self) and (of_each or self.layout is not sparse_coo):
