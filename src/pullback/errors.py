@@ -308,7 +308,7 @@ class OutOfMemoryError(RuntimeError, MemoryError):
 
 _OURS = os.path.dirname(__file__) + os.sep
 _NUMPYS = os.path.dirname(np.__file__) + os.sep
-_PYTHONS, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
+_PYTHONS, INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
 _PLACES = (_OURS, _NUMPYS, f"numpy{os.sep}")  # NumPy's compiled modules give their paths from its root
 _KEPT = (
     TypeError,
@@ -467,7 +467,7 @@ def _raised_here(error: Exception) -> bool:
     place = error.__traceback__
     while place is not None:
         file = place.tb_frame.f_code.co_filename
-        if not file.startswith(_PLACES) and (not file.startswith((_PYTHONS, "<frozen ")) or _INSTALLED in file):
+        if not file.startswith(_PLACES) and (not file.startswith((_PYTHONS, "<frozen ")) or INSTALLED in file):
             return False
         place = place.tb_next
     return True

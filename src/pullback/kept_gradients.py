@@ -15,10 +15,10 @@ import weakref
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 from sys import getrefcount
-from types import CodeType, FrameType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from .errors import SYMBOLS, WarnAlways, callers_level, message, tell
+from .errors import INSTALLED, SYMBOLS, WarnAlways, callers_level, message, tell
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
@@ -36,6 +36,7 @@ _OF_NUMBERS = (
     "complex(a, b), and leave out float()"
 )
 _COUNT = "give the value alone, int(t.detach()): a count or a position has no derivative"
+_VALUES = "give {} the values, t.detach().numpy(), as what it makes of them has no gradient"
 _OF_NUMPY = {
     "RClass": "write numpy.concatenate([numpy.atleast_1d(a), b]) for numpy.r_[a, b]",
     "CClass": "write numpy.column_stack([a, b]) for numpy.c_[a, b]",
@@ -45,9 +46,14 @@ _OF_NUMPY = {
         "write a + numpy.diag(t) where the diagonal of a is 0; or begin with numpy.zeros_like(t, float, shape=...) of "
         "a Tensor t, and write a[numpy.diag_indices(n)] = t"
     ),
+    "numpy.testing": _VALUES.format("numpy.testing"),
+    "numpy.ma": (
+        "choose by the mask m where it is to count, numpy.where(m, 0, t); or mask the values, "
+        "numpy.ma.masked_array(t.detach().numpy(), m), which have no gradient"
+    ),
     "vectorize": "call the function on the Tensor itself, or pullback.vmap(f)(t) for numpy.vectorize(f)(t)",
 }
-"""What to do instead of a function of NumPy that is written in Python, by its name or its class."""
+"""What to do instead of a function of NumPy that is written in Python, by its name, its class or its package."""
 _DRAWN = (
     dict.fromkeys(
         "normal uniform laplace logistic gumbel lognormal exponential gamma beta triangular rayleigh weibull".split(),
@@ -68,6 +74,7 @@ _COMPUTES = {name for name in vars(math) if not name.startswith(("_", "is"))} - 
 _COMPUTES |= {"fill", "fromiter", "float64", "float32", "float16", "longdouble", "complex128", "complex64"}
 """The functions of `math` whose result has a derivative, and what makes numbers of NumPy's, or writes them."""
 _TABLES = "pandas", "xarray"
+_OPERATES = "_method", "_binary_op"  # the ends of the names of their functions that compute an operator
 _ASSIGNS, _SWAP, _CACHE = (dis.opmap.get(name, -1) for name in ("BINARY_OP", "SWAP", "CACHE"))
 _WRITES = {dis.opmap.get(f"STORE_{what}") for what in ("SUBSCR", "SLICE", "ATTR")}  # a[1:] from 3.12 on; z.real = t
 
@@ -79,12 +86,17 @@ def keeping_gradient(number: bool = False) -> str:
     """
     frames = list(_outside())
     home = _package(frames[0]) if frames else ""
+    theirs = list(takewhile(lambda frame: _package(frame) == home, frames))
     if home == "scipy":
-        return _of_scipy(takewhile(lambda frame: _package(frame) == home, frames))
+        return _of_scipy(theirs)
     if home == "jax":
         return _DO.format("make the function of jax that is to keep it a node, pullback.bridge.jax.function(f)")
-    if home in _TABLES:
+    if home in _TABLES and any(frame.f_code.co_name.endswith(_OPERATES) for frame in theirs):
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
+    if frames and INSTALLED in frames[0].f_code.co_filename:
+        return f"  What to do: {_VALUES.format(home)}; to keep one, make the call a pullback.autograd.Function."
+    if frames and (called := _of_scipy_in_c(_called(frames[0]))):
+        return _instead_of_scipys(called)
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
     said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
     called = _called(frames[0]) if frames else ""
@@ -127,12 +139,13 @@ def _called(frame: FrameType) -> str:
 
 
 def _of_numpy(user: list[FrameType]) -> Iterator[str]:
-    """The names of NumPy's functions, and the classes of its objects, that the user's code called."""
+    """The names of NumPy's functions, the classes of its objects, and its packages, that the user's code called."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame not in user:
         if _package(frame) == "numpy":
             yield frame.f_code.co_name
             yield type(frame.f_locals.get("self")).__name__
+            yield ".".join(str(frame.f_globals["__name__"]).split(".")[:2])
         frame = frame.f_back
 
 
@@ -281,6 +294,20 @@ def _of_scipy(frames: Iterable[FrameType]) -> str:
         return _DO.format(_OF_MATRICES.get(matrix, _OF_MATRICES["__matmul__"]))
     if not called:
         return _DO.format("call a function of pullback.scipy, or make it a pullback.autograd.Function")
+    return _instead_of_scipys(called)
+
+
+def _of_scipy_in_c(name: str) -> str:
+    """The path of a function or a class of SciPy's that has no frame; an empty text if there is none of this name."""
+    for path, module in list(sys.modules.items()):
+        found = vars(module).get(name, "") if path.startswith("scipy.") and "._" not in path else ""
+        if _home(found) == "scipy" and not isinstance(found, FunctionType | ModuleType):
+            return f"{path.removeprefix('scipy.')}.{name}"
+    return ""
+
+
+def _instead_of_scipys(called: str) -> str:
+    """What to do instead of a function of SciPy, by its path below `scipy`."""
     try:
         _found("pullback.scipy." + called)
     except AttributeError as error:

@@ -32,6 +32,8 @@ x = torch.ones(2, requires_grad=True)
 print(x.grad.tolist())
 """
 BACKWARD = "Twice.apply(x).sum().backward()"
+JVP = "x.grad = torch.func.jvp(lambda x: Twice.apply(x), (x.detach(),), (x.detach(),))[1]"
+JACFWD = "x.grad = torch.func.jacfwd(Twice.apply)(x.detach()).sum(0)"
 GRAD = "x.grad = torch.autograd.grad(Twice.apply(x).sum(), x)[0]"
 
 
@@ -52,6 +54,22 @@ def test_it_is_told_at_the_first_pass_and_the_correction_works(tmp_path: Path, l
     assert "program.py:" in told
     correction = told.partition("write `")[2].partition("`")[0]
     assert run(tmp_path, correction, lines) == ("[10.0, 10.0]", "")
+
+
+@pytest.mark.parametrize("lines", [JVP, JACFWD])
+def test_it_is_told_at_a_forward_pass(tmp_path: Path, lines: str) -> None:
+    out, told = run(tmp_path, "from torch.autograd import Function", lines)
+    assert out == "[2.0, 2.0]"
+    assert "UserWarning: __main__.Twice: expected a class derived from pullback.autograd.Function" in told
+
+
+@pytest.mark.parametrize("called", ["lambda x: Twice.apply(x)", "Twice.apply"])
+def test_compile_refuses_it(tmp_path: Path, called: str) -> None:
+    lines = f"try:\n    torch.compile({called})(x)\nexcept torch.compiler.TraceError as error:\n    print(error)"
+    out, _ = run(tmp_path, "from torch.autograd import Function", lines + "\nx.grad = x")
+    assert "is derived from PyTorch's own Function, whose backward is never called for our Tensors\n" in out
+    assert "What to do: write `from pullback.autograd import Function`;" in out
+    assert run(tmp_path, "from pullback.autograd import Function", lines + "\nx.grad = x")[0] == "[1.0, 1.0]"
 
 
 def test_a_class_that_a_function_makes_for_any_library_is_none_of_ours(tmp_path: Path) -> None:

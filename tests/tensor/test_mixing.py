@@ -236,3 +236,119 @@ def test_what_to_do_with_a_mask_is_right() -> None:
     for loss in ((np.where(MASKED.mask, 0, t - MASKED.data) ** 2).sum(), ((t - MASKED.data)[~MASKED.mask] ** 2).sum()):
         (gradient,) = pullback.autograd.grad(loss, t)
         assert (loss.item(), gradient.tolist()) == (0.5, [-1.0, -1.0, 0.0])
+
+
+# What hands out an array, and computes nothing ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [Interface, Exported, Converted])
+@pytest.mark.parametrize("combine", OPERATORS, ids=lambda f: f.__name__)
+def test_an_operator_beside_what_hands_out_an_array(kind: Any, combine: Callable[[Any, Any], Any]) -> None:
+    dtype = np.dtype("i8" if combine.__name__ in ("and_", "or_") else "f4")
+    ours, theirs = pullback.tensor(np.ones(3, dtype)), kind(np.full(3, 2, dtype))
+    for a, b in ((ours, theirs), (theirs, ours)):
+        with pytest.raises(TypeError, match=rf"{kind.__name__}, an array of another library.\n.*pullback.as_tensor\(x\)"):
+            combine(a, b)
+    expected = combine(np.ones(3, dtype), np.full(3, 2, dtype))
+    assert np.array_equal(combine(ours, pullback.as_tensor(theirs)).numpy(), expected)
+
+
+class Operating(Converted):
+    """An array whose class computes with Tensors; with any other, its operators give no result."""
+
+    def __radd__(self, other: Any) -> Any:
+        return "theirs" if isinstance(other, pullback.Tensor) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        return True if isinstance(other, pullback.Tensor) else NotImplemented
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_an_array_that_computes_with_tensors_is_asked() -> None:
+    x, theirs = pullback.ones(3), Operating(np.ones(3))
+    assert x + theirs == "theirs"
+    assert (x == theirs) is True
+    with pytest.raises(TypeError, match="Operating, an array of another library"):
+        theirs - x
+    with pytest.raises(TypeError, match="Operating, an array of another library"):
+        x - theirs
+
+
+def test_what_is_no_array_is_not_equal() -> None:
+    x = pullback.ones(3)
+    for other in (object(), None, "text", {}, pullback.ones):
+        assert (x == other) is False
+        assert (x != other) is True
+    assert (x == np.ones(3)).all()
+
+
+@pytest.mark.parametrize("kind", [Interface, Exported, Converted])
+def test_a_list_of_what_hands_out_an_array(kind: Any) -> None:
+    whole = kind(np.ones(3, "f4"))
+    assert pullback.tensor([whole, whole]).tolist() == [[1.0] * 3] * 2
+    assert pullback.tensor([whole, whole]).dtype is pullback.float32
+    assert pullback.tensor([[kind(np.array(2))], [kind(np.array(3))]]).tolist() == [[2], [3]]
+    assert pullback.tensor([kind(np.array(2)), 3]).tolist() == [2, 3]
+
+
+# Of another library, and no operand -----------------------------------------------------------------------------------
+
+G = pullback.ones(3, 3)
+NAMED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "an index": (lambda t: pullback.gather(G, 0, t.tensor([[0]])), r"torch.Tensor of int64\[1, 1\].\n.*as_tensor\(x\)"),
+    "a list of rows": (lambda t: pullback.index_select(G, 0, t.tensor([0])), r"Tensor of int64\[1\].\n.*as_tensor\(x\)"),
+    "positions": (lambda t: pullback.take(G, t.tensor([0])), r"torch.Tensor of int64\[1\].\n.*as_tensor\(x\)"),
+    "a mask": (lambda t: pullback.where(t.tensor([True]), G, G), r"torch.Tensor of bool\[1\].\n.*as_tensor\(x\)"),
+    "an axis": (lambda t: pullback.softmax(G, t.tensor(0)), r"torch.Tensor of int64\[\].\n.*x.item\(\)"),
+    "a value": (lambda t: pullback.full((2,), t.tensor(2.0)), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
+    "a bound": (lambda t: pullback.linspace(t.tensor(0.0), 1, 3), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
+    "a mean": (lambda t: pullback.normal(t.tensor(0.0), 1.0), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
+    "a size": (lambda t: pullback.full(t.tensor([2]), 1.0), r"torch.Tensor of int64\[1\].\n.*as_tensor\(x\)"),
+    "a matrix": (lambda t: pullback.matmul(G, t.ones(3)), r"torch.Tensor of float32\[3\].\n.*tensor\(x.detach\(\)\)"),
+    "a weight": (lambda t: pullback.lerp(G, G, t.tensor(1.0)), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
+    "a primal": (lambda t: pullback.func.vjp(pullback.sin, t.ones(3)), r"torch.Tensor of float32\[3\].\n.*x.detach\(\)"),
+    "to()": (lambda t: G.to(t.float64), r"the dtype torch.float64 of torch.\n.*write pullback.float64"),
+    "a dtype": (lambda t: pullback.zeros(3, dtype=t.float64), r"dtype torch.float64 of torch.\n.*write pullback.float64"),
+    "of a sum": (lambda t: G.sum(dtype=t.int32), r"the dtype torch.int32 of torch.\n.*write pullback.int32"),
+    "finfo": (lambda t: pullback.finfo(t.float64), r"the dtype torch.float64 of torch.\n.*write pullback.float64"),
+    "a device": (lambda t: pullback.zeros(3, device=t.device("cpu")), r"the device cpu of torch.\n.*write 'cpu'"),
+    "to a device": (lambda t: G.to(t.device("cpu")), r"the device cpu of torch.\n.*write 'cpu'"),
+    "a generator": (lambda t: pullback.rand(3, generator=t.Generator()), r"a Generator of torch.\n.*pullback.Generator\("),
+    "an order": (lambda t: G.contiguous(memory_format=t.channels_last), r"of torch.\n.*write pullback.channels_last"),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("call", NAMED)
+def test_whatever_argument_it_is_the_error_names_it(torch: ModuleType, call: str) -> None:
+    function, told = NAMED[call]
+    with pytest.raises((TypeError, RuntimeError, ValueError), match=f"(?s)found .*{told}"):
+        function(torch)
+
+
+@pytest.mark.torch
+def test_a_tensor_of_torch_without_numbers_in_memory(torch: ModuleType) -> None:
+    sparse, matrix = torch.eye(2).to_sparse(), torch.eye(2).to_sparse_csr()
+    for make in (pullback.tensor, pullback.as_tensor, pullback.from_dlpack, lambda t: pullback.tensor([t])):
+        for theirs in (sparse, matrix):
+            with pytest.raises(RuntimeError, match=r"expected a dense tensor.*\n.*give x.to_dense\(\)"):
+                make(theirs)
+        with pytest.raises(NotImplementedError, match=r"Cannot copy out of meta tensor; no data.\n.*x.shape"):
+            make(torch.ones(2, device="meta"))
+    assert pullback.tensor(sparse.to_dense()).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.jax
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_function_of_jax_says_what_to_do(grad: bool) -> None:
+    jax = pytest.importorskip("jax")
+    jnp, x = jax.numpy, pullback.ones(3, requires_grad=grad)
+    for function in (jnp.sin, jnp.sum, jax.jit(jnp.sin), jax.grad(jnp.sum), jax.vmap(jnp.sin), lambda t: jnp.add(t, t)):
+        with pytest.raises(RuntimeError, match=r"(?s)found a Tensor of pullback.*pullback.bridge.jax.function\(f\)"):
+            function(x)
+    assert jnp.asarray(x.detach()).tolist() == jnp.array([x.detach()])[0].tolist() == [1.0, 1.0, 1.0]
+    assert not hasattr(x, "__jax_array__")
