@@ -33,7 +33,7 @@ def test_arguments_are_called_tensors_where_tensors_were_passed() -> None:
 
 def test_what_is_missing_in_utils_says_so() -> None:
     with pytest.raises(
-        AttributeError, match=r"'nothing': it is not in pullback, or not yet .README\.md says what is.\.$"
+        AttributeError, match=r"'nothing': it is not in pullback, or not yet .dir\(pullback\.utils\) lists what is.\.$"
     ):
         torch.utils.nothing  # noqa: B018
 

@@ -37,7 +37,7 @@ def stored(name: str) -> NotebookNode:
 
 
 def said(notebook: NotebookNode) -> list[list[str]]:
-    """What each cell of code printed and showed, as text, and of which kind a picture is."""
+    """What each cell of code printed and showed, as text, and the kind of each picture."""
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [
         [

@@ -1,6 +1,6 @@
-"""NumPy, the one package that is required: imported first, so that its absence is told in words.
+"""NumPy, the one package that is required: imported first, so that a program hears in words if it is missing.
 
-A program gets an ImportError; the command `pullback`, of which nothing can run, ends with the same text alone.
+It gets an ImportError. The command `pullback` cannot run at all, and ends with the same text alone.
 """
 
 import os
