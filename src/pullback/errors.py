@@ -14,9 +14,11 @@ import os
 import re
 import sys
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from types import CodeType, FrameType
+from sys import getrefcount
+from types import CodeType, FrameType, ModuleType
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -142,40 +144,6 @@ def no_tensor(where: str, value: Any) -> TypeError:
         return TypeError(message(where, expected="a Tensor", found=describe(value)))
     where += "()" if where.replace(".", "").isidentifier() else ""
     return cast(TypeError, final(TypeError(message(where, expected="Tensors of pullback", found=describe(value)))))
-
-
-SYMBOLS = {
-    **{"add": "+", "sub": "-", "true_divide": "/", "div": "/", "floor_divide": "//", "remainder": "%", "pow": "**"},
-    **{"matmul": "@", "add_": "+=", "sub_": "-=", "mul_": "*=", "div_": "/=", "pow_": "**="},
-    **{"floor_divide_": "//=", "remainder_": "%="},
-    **{"gt": ">", "ge": ">=", "lt": "<", "le": "<="},
-}
-
-
-_SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-_WORDS = {"true_divide": "truediv", "div": "truediv", "floor_divide": "floordiv", "remainder": "mod"}
-
-
-def their_operator(name: str, other: Any) -> Callable[[Any], Any]:
-    """The method by which the class of `other`, on the right, answers an operator; `name` is that of the operation."""
-    word = name.rstrip("_").removeprefix("bitwise_").replace("left_shift", "lshift").replace("right_shift", "rshift")
-    method = getattr(type(other), f"__{_SWAPPED.get(word) or 'r' + _WORDS.get(word, word)}__", None)
-    return (lambda tensor: method(other, tensor)) if method else lambda tensor: NotImplemented
-
-
-def refuse_list(name: str, other: Any) -> None:
-    """Raise if an operand of an operator is a list or a tuple, which an array takes: not beside ``*``, which may repeat
-    the list, nor ``==``, which is False."""
-    if isinstance(other, (list, tuple)) and (symbol := SYMBOLS.get(name)):
-        both = f"'Tensor' and {type(other).__name__!r}"
-        text = f"unsupported operand type(s) for {symbol}: {both}"
-        if name in ("gt", "ge", "lt", "le"):
-            text = f"{symbol!r} not supported between instances of {both}"
-        if hasattr(other, "values") and hasattr(other, "indices"):  # what max(axis=0) gives
-            do = "take its .values; or call numpy.max(t, axis=0), and so on, for NumPy's function"
-        else:
-            do = "write numpy.array([1, 2]) for a list [1, 2], numpy.stack([a, b]) for a list of Tensors"
-        raise TypeError(message(text, do=do))
 
 
 def holding(t: Any) -> str:
@@ -608,3 +576,68 @@ def absent(module: str, text: str) -> AttributeError | ImportError:
         inside = str(frame.f_globals.get("__name__")).partition(".")[0] == "pullback"
         frame = frame.f_back
     return AttributeError(text)
+
+
+# A Function of PyTorch itself -----------------------------------------------------------------------------------------
+
+_TOLD: weakref.WeakSet[type] = weakref.WeakSet()
+_LOOKED = [0]  # the references to `Function` after the last look: a class that is derived from it holds some
+
+
+def notice_foreign_functions() -> None:
+    """Warn once of each class derived from PyTorch's `Function`, in a module that has this package and not PyTorch.
+
+    PyTorch runs such a class's forward with our tensors, which record what it computes, and never calls its backward. A
+    pass, backward or forward, looks at the classes that were derived since the last look, where PyTorch is loaded.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
+        return
+    base = getattr(getattr(torch, "autograd", None), "Function", None)
+    references = getrefcount(base)  # a list of the hundreds of classes would be a tenth of a small pass
+    if references == _LOOKED[0]:
+        return
+    _LOOKED[0] = references
+    kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
+    for kind in kinds:
+        names = vars(sys.modules.get(kind.__module__, object))
+        if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):
+            _TOLD.add(kind)
+            warnings.warn(
+                message(
+                    f"{kind.__module__}.{kind.__qualname__}",
+                    expected="a class derived from pullback.autograd.Function",
+                    found="one derived from PyTorch's own Function, whose backward is never called for Tensors of "
+                    "pullback: the graph holds what its forward computed",
+                    do="write `from pullback.autograd import Function`",
+                ),
+                stacklevel=callers_level(),
+            )
+
+
+def _stands_in(names: Any, kind: type) -> bool:
+    """Whether a class is written in a module, whose globals are given: a function may have made it for any library."""
+    found = None
+    for part in kind.__qualname__.split("."):
+        found = names.get(part)
+        names = getattr(found, "__dict__", {})
+    return found is kind
+
+
+def _is_meant_for_us(names: Any) -> bool:
+    """Whether a module, whose globals are given, has names of this package, and no module of PyTorch."""
+    homes = {home_of(value) for value in names.values()}
+    return "pullback" in homes and not any(
+        isinstance(value, ModuleType) and value.__name__.partition(".")[0] == "torch" for value in names.values()
+    )
+
+
+def home_of(value: Any) -> str:
+    """The package that a module, a class or a function is of."""
+    name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
+    return str(name).partition(".")[0]
+
+
+def is_of_pytorch(kind: type) -> bool:
+    """Whether a class is PyTorch's own `Function`, or derived from it."""
+    return any(base.__name__ == "Function" and base.__module__ == "torch.autograd.function" for base in kind.__mro__)

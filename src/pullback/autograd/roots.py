@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import errors, kept_gradients
+from .. import errors
 from ..tensor.memory import Size, check_fit
 from ..tensor.modes import CROSSINGS, LEVELS
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
@@ -101,7 +101,7 @@ def of_levels(*tensors: Sequence[Any]) -> bool:
 
 def make_roots(tensors: Sequence[Tensor], grads: Sequence[Any], taped: bool) -> list[tuple[Edge, Any]]:
     """Pair each output's edge with its gradient, checked."""
-    kept_gradients.notice_foreign_functions()
+    errors.notice_foreign_functions()
     if len(tensors) != len(grads):
         raise RuntimeError(f"got {len(tensors)} tensors and {len(grads)} gradients")
     checked = [root_gradient(i, t, g) for i, (t, g) in enumerate(zip(tensors, grads, strict=True))]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from ..autograd.saved import changed, watch
-from ..kept_gradients import cannot_convert, notice_foreign_functions
+from ..errors import notice_foreign_functions
+from ..kept_gradients import cannot_convert
 from ..table.calls import as_view, shares
 from ..table.levels import Level, has_room, inner, mapped, with_room
 from ..tensor.arrays import repeats, writable

@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.node import begin, edge_of, leaf_edge, next_order
+from ..kept_gradients import refuse_list, their_operator
 from ..tensor import dtypes
 from ..tensor.arrays import in_order, writable
 from ..tensor.dtypes import NARROW
@@ -528,10 +529,10 @@ def left(name: str, tensor: Tensor, other: Any, reflected: bool = False) -> Any:
     reflected: its own operator has been called before.
     """
     errors.refuse_foreign(name, (other,))
-    errors.refuse_list(name, other)
+    refuse_list(name, other)
     if not errors.hands_out_an_array(other):
         return NotImplemented
-    found = NotImplemented if reflected else errors.their_operator(name, other)(tensor)
+    found = NotImplemented if reflected else their_operator(name, other)(tensor)
     if found is NotImplemented:
         raise errors.no_tensor(name, other)
     return found

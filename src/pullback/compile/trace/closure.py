@@ -30,8 +30,8 @@ from typing import Any
 import numpy as np
 
 from ...diagnose.places import Place
+from ...errors import is_of_pytorch
 from ...interpreters.traced import refused
-from ...kept_gradients import is_of_pytorch
 from ...tensor.tensor import Tensor
 from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
 from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
