@@ -79,7 +79,7 @@ _INSTEAD = {
     "a Generator of torch": "write pullback.Generator()",
     "an array of another library": "give its values, pullback.as_tensor(x)",
 }
-"""What to do about an object of another library, by what `describe` says of it; the first that fits counts."""
+"""What to do about an object of another library, by how it is described; the first that fits counts."""
 
 
 def of_another_library(value: Any) -> str:

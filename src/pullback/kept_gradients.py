@@ -7,6 +7,7 @@ What asks for an array is found on the stack: a function of SciPy, of another li
 from __future__ import annotations
 
 import dis
+import functools
 import importlib
 import math
 import sys
@@ -34,6 +35,7 @@ _OF_NUMBERS = (
 )
 _COUNT = "give the value alone, int(t.detach()): a count or a position has no derivative"
 _VALUES = "give {} the values, t.detach().numpy(), as what it makes of them has no gradient"
+_OF_LIBRARIES = "  What to do: {}; to keep one, make the call a pullback.autograd.Function."
 _OF_NUMPY = {
     "RClass": "write numpy.concatenate([numpy.atleast_1d(a), b]) for numpy.r_[a, b]",
     "CClass": "write numpy.column_stack([a, b]) for numpy.c_[a, b]",
@@ -91,13 +93,13 @@ def keeping_gradient(number: bool = False) -> str:
     if home in _TABLES and any(frame.f_code.co_name.endswith(_OPERATES) for frame in theirs):
         return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
     if frames and INSTALLED in frames[0].f_code.co_filename:
-        return f"  What to do: {_VALUES.format(home)}; to keep one, make the call a pullback.autograd.Function."
-    if frames and (called := _of_scipy_in_c(_called(frames[0]))):
-        return _instead_of_scipys(called)
+        return _OF_LIBRARIES.format(_VALUES.format(home))
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
     said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
     called = _called(frames[0]) if frames else ""
     named = _DRAWN.get(called) or (number and called == "int" and _COUNT)
+    if not named and (path := _of_scipy_in_c(called)):
+        return _instead_of_scipys(path)
     return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), named or said))
 
 
@@ -298,13 +300,13 @@ def _of_scipy_in_c(name: str) -> str:
     """The path of a function or a class of SciPy's that has no frame; an empty text if there is none of this name."""
     for path, module in list(sys.modules.items()):
         found = vars(module).get(name, "") if path.startswith("scipy.") and "._" not in path else ""
-        if home_of(found) == "scipy" and not isinstance(found, FunctionType | ModuleType):
+        if home_of(found) == "scipy" and hasattr(found, "__name__") and not isinstance(found, FunctionType | ModuleType):
             return f"{path.removeprefix('scipy.')}.{name}"
     return ""
 
 
 def _instead_of_scipys(called: str) -> str:
-    """What to do instead of a function of SciPy, by its path below `scipy`."""
+    """The lines of an error about a function of SciPy, whose path is given."""
     try:
         _found("pullback.scipy." + called)
     except AttributeError as error:
@@ -375,8 +377,11 @@ _WORDS = {"true_divide": "truediv", "div": "truediv", "floor_divide": "floordiv"
 def their_operator(name: str, other: Any) -> Callable[[Any], Any]:
     """The method by which the class of `other`, on the right, answers an operator; `name` is that of the operation."""
     word = name.rstrip("_").removeprefix("bitwise_").replace("left_shift", "lshift").replace("right_shift", "rshift")
-    method = getattr(type(other), f"__{_SWAPPED.get(word) or 'r' + _WORDS.get(word, word)}__", None)
-    return (lambda tensor: method(other, tensor)) if method else lambda tensor: NotImplemented
+    special = f"__{_SWAPPED.get(word) or 'r' + _WORDS.get(word, word)}__"
+    for kind in type(other).__mro__:  # a class itself has `|` for types
+        if special in vars(kind):
+            return functools.partial(vars(kind)[special], other)
+    return lambda tensor: NotImplemented
 
 
 def refuse_list(name: str, other: Any) -> None:

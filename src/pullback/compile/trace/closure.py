@@ -211,7 +211,7 @@ class Environment:
         if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_own(value):
             return self._holds.get(id(value), False)
         if is_a(value, type) and is_of_pytorch(value):
-            what = f"{label} is derived from PyTorch's own Function, whose backward is never called for our Tensors"
+            what = f"{value.__name__} is derived from PyTorch's own Function, whose backward is never called for our Tensors"
             raise refused(what, "write `from pullback.autograd import Function`", place=place_naming(self.codes, label))
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))

@@ -147,8 +147,6 @@ def _by_dlpack(data: Any) -> Any:
                 "tensor(): the gradient of another library's tensor would be lost",
                 expected="a tensor that does not require grad",
                 found=errors.describe(data),
-                do="give x.detach() for its values, or make the function that computes it a node, by "
-                "pullback.bridge.torch.function(f)",
             )
         )
     for resolved in ("resolve_conj", "resolve_neg"):  # torch hands out no memory whose sign is to be changed yet
