@@ -67,9 +67,13 @@ def test_it_is_told_at_a_forward_pass(tmp_path: Path, lines: str) -> None:
 def test_compile_refuses_it(tmp_path: Path, called: str) -> None:
     lines = f"try:\n    torch.compile({called})(x)\nexcept RuntimeError as error:\n    print(error)"
     out, _ = run(tmp_path, "from torch.autograd import Function", lines + "\nx.grad = torch.ones(2)")
-    assert "compile: Twice is derived from PyTorch's own Function, whose backward is never called for our Tensors\n" in out
+    assert (
+        "compile: Twice is derived from PyTorch's own Function, whose backward is never called for our Tensors\n" in out
+    )
     assert "What to do: write `from pullback.autograd import Function`;" in out
-    assert run(tmp_path, "from pullback.autograd import Function", lines + "\nx.grad = torch.ones(2)")[0] == "[1.0, 1.0]"
+    assert (
+        run(tmp_path, "from pullback.autograd import Function", lines + "\nx.grad = torch.ones(2)")[0] == "[1.0, 1.0]"
+    )
 
 
 def test_a_class_that_a_function_makes_for_any_library_is_none_of_ours(tmp_path: Path) -> None:

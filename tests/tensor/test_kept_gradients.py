@@ -161,3 +161,39 @@ def test_a_number_that_is_written_into_an_array_is_told() -> None:
     out[0] = t[0]
     out.sum().backward()
     assert t.grad.tolist() == [1.0, 0.0]
+
+
+OF_VALUES = {
+    "np.testing.assert_allclose(t, t)": r"give numpy.testing the values, t.detach\(\).numpy\(\)",
+    "np.testing.assert_array_equal(np.arange(1.0, 4.0), t)": r"give numpy.testing the values, t.detach\(\).numpy\(\)",
+    "np.ma.masked_array(t)": r"numpy.where\(m, 0, t\); or mask the values, numpy.ma.masked_array\(t.detach",
+    "np.ma.sum(t)": r"numpy.where\(m, 0, t\); or mask the values, numpy.ma.masked_array\(t.detach",
+    "matplotlib.pyplot.plot(t)": r"give matplotlib the values, t.detach\(\).numpy\(\)",
+    "matplotlib.pyplot.imshow(A)": r"give matplotlib the values, t.detach\(\).numpy\(\)",
+    "pandas.Series(t)": r"give pandas the values, t.detach\(\).numpy\(\)",
+    "pandas.DataFrame({'t': t})": r"give pandas the values, t.detach\(\).numpy\(\)",
+    "sklearn.cluster.KMeans(2).fit(A)": r"give sklearn the values, t.detach\(\).numpy\(\)",
+    "scipy.optimize.linear_sum_assignment(A)": r"use scipy.optimize.linear_sum_assignment on t.detach\(\).numpy\(\)",
+    "scipy.spatial.Delaunay(A)": r"use scipy.spatial.Delaunay on t.detach\(\).numpy\(\)",
+    "scipy.spatial.cKDTree(A)": r"use scipy.spatial.cKDTree on t.detach\(\).numpy\(\)",
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # of matplotlib, which copies what it is given
+@pytest.mark.parametrize("written", OF_VALUES)
+def test_what_looks_at_values_is_to_be_given_values(written: str) -> None:
+    home = written.partition("(")[0].rpartition(".")[0]
+    module = np if home.startswith("np") else pytest.importorskip(home)
+    names = {"np": np, home.partition(".")[0]: sys.modules.get(home.partition(".")[0], module)}
+    names["t"] = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    names["A"] = pullback.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0]], requires_grad=True)
+    with pytest.raises(RuntimeError, match=f"(?s)its gradient would be lost.*{OF_VALUES[written]}") as refused:
+        eval(written, names)
+    assert "numpy.stack" not in str(refused.value)
+    eval(written, names | {"t": names["t"].detach().numpy(), "A": names["A"].detach().numpy()})
+
+
+def test_the_methods_of_a_generator_are_no_functions_of_scipy() -> None:
+    pytest.importorskip("scipy.stats")
+    with pytest.raises(RuntimeError, match=r"write loc \+ scale \* rng.normal\(size=n\)"):
+        np.random.default_rng(0).normal(pullback.ones(2, requires_grad=True))
