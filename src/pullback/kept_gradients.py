@@ -300,7 +300,11 @@ def _of_scipy_in_c(name: str) -> str:
     """The path of a function or a class of SciPy's that has no frame; an empty text if there is none of this name."""
     for path, module in list(sys.modules.items()):
         found = vars(module).get(name, "") if path.startswith("scipy.") and "._" not in path else ""
-        if home_of(found) == "scipy" and hasattr(found, "__name__") and not isinstance(found, FunctionType | ModuleType):
+        if (
+            home_of(found) == "scipy"
+            and hasattr(found, "__name__")
+            and not isinstance(found, FunctionType | ModuleType)
+        ):
             return f"{path.removeprefix('scipy.')}.{name}"
     return ""
 
