@@ -3,10 +3,10 @@
 Each program runs in a process of its own, on one thread. Where it is one of PyTorch's names alone, it runs there as
 well, after a changed import; where it is not, and the problem can be written in PyTorch or JAX, `benchmarks/twins/` has
 the program. What a page's program prints has to be what the page shows, and what a twin finds has to be what the page's
-finds, or nothing is reported. A program runs twice: the first run imports and compiles, with empty caches, and the
-second shows what its work takes. The libraries take turns; shown are the medians of three, in seconds of CPU time,
-without the drawing of the picture and without `gradcheck`. A page of several processes has the time of the busiest, too
-(it needs mpiexec).
+finds, or nothing is reported. A program runs twice: the first run imports, and in JAX compiles; the second shows what
+its work takes. Loops in C are compiled once on a machine, so a turn with an empty cache comes before the others. The
+libraries take turns; shown are the medians of three, in seconds of CPU time, without the drawing of the picture and
+without `gradcheck`. A page of several processes has the time of the busiest, too (it needs mpiexec).
 """
 
 from __future__ import annotations
@@ -106,15 +106,14 @@ def run_twin(name: str, library: str) -> Times:
     return {"first": first, "again": again}
 
 
-def measured(name: str, library: str, ranks: int = 1) -> Times:
-    """One turn in fresh processes; of several, the times of the busiest."""
+def measured(name: str, library: str, ranks: int, cache: str) -> Times:
+    """One turn in fresh processes, which share a cache of compiled loops; of several, the times of the busiest."""
     launcher = importlib.import_module("pullback.cli.run").launcher()[0] if ranks > 1 else ""
     command = [sys.executable, "-m", "benchmarks.gallery", "--one", name, library, str(ranks)]
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, **SETTINGS, "PULLBACK_CACHE": cache}
-        started = [launcher, "-n", str(ranks), *command] if launcher else command
-        done = subprocess.run(started, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    found: list[Times] = [json.loads(line) for line in done.stdout.splitlines()]
+    started = [launcher, "-n", str(ranks), *command] if launcher else command
+    environment = {**os.environ, **SETTINGS, "PULLBACK_CACHE": cache}
+    done = subprocess.run(started, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    found: list[Times] = [json.loads(one) for one in re.findall(r"\{.*?\}", done.stdout)]  # lines may meet
     return {run: max(times[run] for times in found) for run in ("first", "again")}
 
 
@@ -132,15 +131,19 @@ def label(name: str, library: str, ranks: int) -> str:
 
 
 def timed(name: str) -> list[str]:
-    """The rows of a page's table: median seconds, the libraries in turns."""
+    """The rows of a page's table: median seconds, the libraries in turns. Here loops are compiled in a turn before."""
     found: dict[tuple[str, int], list[Times]] = {side: [] for side in sides(name)}
-    for _ in range(TURNS):
-        for (library, ranks), turns in found.items():
-            turns.append(measured(name, library, ranks))
+    with tempfile.TemporaryDirectory() as cache:
+        compiling = {side: measured(name, *side, cache)["first"] for side in found if side[0] == "pullback"}
+        for _ in range(TURNS):
+            for side, turns in found.items():
+                turns.append(measured(name, *side, cache))
     rows = []
     for side, turns in found.items():
-        again, first = (statistics.median(times[run] for times in turns) for run in ("again", "first"))
-        rows.append(f"| {label(name, *side)} | {again:.2g} s | {first:.2g} s |")
+        cells = [statistics.median(times[run] for times in turns) for run in ("again", "first")]
+        cells += [compiling[side]] if side in compiling else []
+        shown = [f"{seconds:.2g} s" for seconds in cells] + ["-"] * (side not in compiling)
+        rows.append(f"| {' | '.join([label(name, *side), *shown])} |")
     return rows
 
 
