@@ -1,5 +1,5 @@
 """What to write instead, where an array or a number is asked of a Tensor and its gradient would be lost, and where a
-statement changes a Tensor that would replace a number.
+statement changes a Tensor that would replace a number; and who answers for the operand of an operator that is no Tensor.
 
 What asks for an array is found on the stack: a function of SciPy, of another library, or a line of the user's own.
 """
@@ -16,7 +16,17 @@ from itertools import takewhile
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from .errors import INSTALLED, WarnAlways, callers_level, home_of, message, tell
+from .errors import (
+    INSTALLED,
+    WarnAlways,
+    callers_level,
+    hands_out_an_array,
+    home_of,
+    message,
+    no_tensor,
+    refuse_foreign,
+    tell,
+)
 
 _DO = "  What to do: {}.\n  For the values alone, use tensor.detach().numpy()."
 WRITTEN = (
@@ -378,7 +388,23 @@ _SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "n
 _WORDS = {"true_divide": "truediv", "div": "truediv", "floor_divide": "floordiv", "remainder": "mod"}
 
 
-def their_operator(name: str, other: Any) -> Callable[[Any], Any]:
+def left(name: str, tensor: Any, other: Any, reflected: bool = False) -> Any:
+    """What the class of an operand that no operator of ours takes makes of it; NotImplemented if it is no array.
+
+    TypeError for a list, and for an array of another library whose class has no operator that takes Tensors.
+    reflected: its own operator has been called before.
+    """
+    refuse_foreign(name, (other,))
+    _refuse_list(name, other)
+    if not hands_out_an_array(other):
+        return NotImplemented
+    found = NotImplemented if reflected else _their_operator(name, other)(tensor)
+    if found is NotImplemented:
+        raise no_tensor(name, other)
+    return found
+
+
+def _their_operator(name: str, other: Any) -> Callable[[Any], Any]:
     """The method by which the class of `other`, on the right, answers an operator; `name` is that of the operation."""
     word = name.rstrip("_").removeprefix("bitwise_").replace("left_shift", "lshift").replace("right_shift", "rshift")
     special = f"__{_SWAPPED.get(word) or 'r' + _WORDS.get(word, word)}__"
@@ -388,7 +414,7 @@ def their_operator(name: str, other: Any) -> Callable[[Any], Any]:
     return lambda tensor: NotImplemented
 
 
-def refuse_list(name: str, other: Any) -> None:
+def _refuse_list(name: str, other: Any) -> None:
     """Raise if an operand of an operator is a list or a tuple, which an array takes: not beside ``*``, which may repeat
     the list, nor ``==``, which is False."""
     if isinstance(other, (list, tuple)) and (symbol := SYMBOLS.get(name)):

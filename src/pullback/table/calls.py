@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.node import begin, edge_of, leaf_edge, next_order
-from ..kept_gradients import refuse_list, their_operator
+from ..kept_gradients import left
 from ..tensor import dtypes
 from ..tensor.arrays import in_order, writable
 from ..tensor.dtypes import NARROW
@@ -520,22 +520,6 @@ def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callab
         return result
 
     return call
-
-
-def left(name: str, tensor: Tensor, other: Any, reflected: bool = False) -> Any:
-    """What the class of an operand that no operator of ours takes makes of it; NotImplemented if it is no array.
-
-    TypeError for a list, and for an array of another library whose class has no operator that takes Tensors.
-    reflected: its own operator has been called before.
-    """
-    errors.refuse_foreign(name, (other,))
-    refuse_list(name, other)
-    if not errors.hands_out_an_array(other):
-        return NotImplemented
-    found = NotImplemented if reflected else their_operator(name, other)(tensor)
-    if found is NotImplemented:
-        raise errors.no_tensor(name, other)
-    return found
 
 
 OPERANDS = (Tensor, np.ndarray, np.generic, bool, int, float, complex)

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import errors
-from ..kept_gradients import assigned_to, tell_shared, without_underscore
+from ..kept_gradients import assigned_to, left, tell_shared, without_underscore
 from ..tensor import dtypes
 from ..tensor.memory import LevelPayload
 from ..tensor.modes import LEVELS, thread
 from ..tensor.overrides import dispatch, overriding
 from ..tensor.tensor import Tensor, is_tracked
 from ..tensor.views import before_write
-from .calls import OPERANDS, left, record
+from .calls import OPERANDS, record
 from .op import Op, Over
 from .writing import Through, put, refuse_write, take_history
 

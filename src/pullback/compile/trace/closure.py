@@ -31,10 +31,20 @@ import numpy as np
 
 from ...diagnose.places import Place
 from ...errors import is_of_pytorch
-from ...interpreters.traced import refused
 from ...tensor.tensor import Tensor
 from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
-from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
+from .consumed import (
+    METHODS,
+    Consumed,
+    Kept,
+    Unseen,
+    first_iterator,
+    is_iterator,
+    last_name,
+    of_iterator,
+    of_pytorch,
+    place_naming,
+)
 from .holders import (
     CONTAINERS,
     DECIMAL,
@@ -211,8 +221,7 @@ class Environment:
         if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_own(value):
             return self._holds.get(id(value), False)
         if is_a(value, type) and is_of_pytorch(value):
-            what = f"{value.__name__} is derived from PyTorch's own Function, whose backward is never called for our Tensors"
-            raise refused(what, "write `from pullback.autograd import Function`", place=place_naming(self.codes, label))
+            raise of_pytorch(value.__name__, place_naming(self.codes, label))
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
             return False

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ... import errors
-from ...table.calls import apply, left
+from ...kept_gradients import left
+from ...table.calls import apply
 from ...table.entry import bilinear, composite, method, titled
 from ...table.operands import number_of
 from ...table.samples import A, Differs, S, Sample, V, nan
