@@ -21,6 +21,7 @@ from ..diagnose.gradcheck.problem import Options
 from ..tensor.dtypes import dtype as DType  # noqa: N812 - a class with torch's name
 from ..tensor.dtypes import float32, float64
 from . import batches, conduct, derivatives, first_runs, higher, leaks, sharing
+from .corrections.trials import Trials
 from .findings import CODES, FAULT, Audit, Finding, sorted_findings
 from .source import described, line_of_error, remedy
 from .subject import Subject
@@ -110,6 +111,9 @@ def audit(
     The inputs are copied for every call, so the caller's tensors stay unchanged. As in `gradcheck`, the inputs that
     require grad are differentiated; if there are none, all floating point and complex inputs are.
 
+    A correction is shown as code only if it mends: it is put into a copy of the class, made from its source, and the
+    copy is audited. Where none does, the finding says in words what to do.
+
     Args:
         function: the subclass of `Function`, not its ``apply``.
         inputs: the arguments of ``forward`` without ctx, of any shape, nested as `apply` allows; small ones, because
@@ -160,29 +164,39 @@ def audit(
         )
     ignored = _codes(ignore) | _codes(getattr(function, "audit_ignore", ()))
     options = Options(eps, atol, rtol, 0.0, False, False, False)
-    found: list[Finding] = []
-    made: list[str] = []
-    skipped: dict[str, str] = {}
     with warnings.catch_warnings(), np.errstate(all="ignore"), enable_grad():
         warnings.simplefilter("ignore")  # the checks find the faults that cause the warnings
-        subject = Subject(function, inputs, kwargs or {}, dtypes, options)
-        for number, check in enumerate(CHECKS):
-            reason = next((f"because {c.title!r} failed" for c in CHECKS if c.gate and c.title in subject.broken), None)
-            reason = reason or check.unless(subject)
-            if reason is not None:
-                skipped[check.title] = reason
-                continue
-            if progress is not None:
-                progress(check.title, number, len(CHECKS))
-            new = _findings(check, subject)
-            if check.gate and any(f.severity == FAULT for f in new):
-                subject.broken.add(check.title)
-            subject.broken.update(f.code for f in new)
-            made.append(check.title)
-            found += new
-    findings = sorted_findings(found)
+
+        def audited(cls: type[Function], progress: Any = None) -> tuple[dict[str, list[Finding]], dict[str, str]]:
+            return _checked(Subject(cls, inputs, kwargs or {}, dtypes, options), progress)
+
+        found, skipped = audited(function, progress)
+        trials = Trials(function, found, lambda copy: audited(copy)[0])
+        findings = sorted_findings([trials.settled(f) for each in found.values() for f in each])
     accepted = tuple(f for f in findings if f.code in ignored)
-    return Audit(function.__name__, tuple(f for f in findings if f.code not in ignored), tuple(made), skipped, accepted)
+    left = tuple(f for f in findings if f.code not in ignored)
+    return Audit(function.__name__, left, tuple(found), skipped, accepted)
+
+
+def _checked(
+    subject: Subject, progress: Callable[[str, int, int], None] | None
+) -> tuple[dict[str, list[Finding]], dict[str, str]]:
+    """The findings of each check that was made, by its title; and why the others were not made."""
+    found: dict[str, list[Finding]] = {}
+    skipped: dict[str, str] = {}
+    for number, check in enumerate(CHECKS):
+        reason = next((f"because {c.title!r} failed" for c in CHECKS if c.gate and c.title in subject.broken), None)
+        reason = reason or check.unless(subject)
+        if reason is not None:
+            skipped[check.title] = reason
+            continue
+        if progress is not None:
+            progress(check.title, number, len(CHECKS))
+        new = found[check.title] = _findings(check, subject)
+        if check.gate and any(f.severity == FAULT for f in new):
+            subject.broken.add(check.title)
+        subject.broken.update(f.code for f in new)
+    return found, skipped
 
 
 def _codes(given: Collection[str]) -> set[str]:
@@ -212,9 +226,9 @@ def _findings(check: Check, subject: Subject) -> list[Finding]:
                 "check-raises",
                 f"the Function to run while this was checked: {check.title}",
                 described(error),
-                remedy(error),
+                "",
                 line_of_error(error, method),
-                "# this line failed",
+                remedy(error) or "have the Function take inputs that are moved a little, or audit it at others",
             )
         ]
 

@@ -10,6 +10,8 @@ import numpy as np
 from ..autograd.api import grad
 from ..func import vmap
 from ..tensor.tensor import Tensor, wrap
+from .corrections.patches import Patch
+from .corrections.rewrites import on_tensors
 from .findings import Finding
 from .first_runs import largest_gap
 from .source import described, line_of_error
@@ -35,13 +37,13 @@ def check_vmap(subject: Subject) -> Iterator[Finding]:
                 gap, what = _compare(subject, batched, axis)
             except Exception as error:
                 line = line_of_error(error, method)
-                yield Finding("vmap-rule", expected, described(error), WHY, line, _corrected(subject))
+                yield Finding("vmap-rule", expected, described(error), WHY, line, *_advice(subject))
                 return
             if gap > subject.rounding:
                 returned = method.returned() if method else None
                 line = method.at(returned[0]) if returned else method.head()
                 found = f"{what} that differ{'' if gap == np.inf else f' by {gap:.3g}'}"
-                yield Finding("vmap-rule", expected, found, WHY, line, _corrected(subject))
+                yield Finding("vmap-rule", expected, found, WHY, line, *_advice(subject))
                 return
 
 
@@ -49,10 +51,14 @@ def _have(batched: Sequence[bool]) -> str:
     return "have" if sum(batched) > 1 else "has"
 
 
-def _corrected(subject: Subject) -> str:
+def _advice(subject: Subject) -> tuple[str, tuple[Patch, ...]]:
     if subject.method("vmap"):
-        return "return output, 0  # with every batched argument moved to axis 0 first: x.movedim(in_dims[i], 0)"
-    return "generate_vmap_rule = True  # needs forward and backward in operations on tensors; or write a vmap rule"
+        return (
+            "move each batched argument to axis 0, by x.movedim(in_dims[i], 0), and return 0 for each output",
+            (),
+        )
+    patch = on_tensors(subject.method("forward"))
+    return "have forward and backward compute on tensors, not on arrays; or write a vmap rule", (patch,)
 
 
 def _compare(subject: Subject, batched: Sequence[bool], axis: int) -> tuple[float, str]:

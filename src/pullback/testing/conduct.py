@@ -4,6 +4,7 @@ and layout of the tensors it gets and returns.
 
 from __future__ import annotations
 
+import ast
 import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,10 +15,12 @@ from ..autograd import context
 from ..diagnose.gradcheck.problem import Array, copied
 from ..table import calls
 from ..tensor.tensor import Tensor, wrap
-from .derivatives import compare
+from .corrections.patches import Patch, edited, first, left_out
+from .corrections.rewrites import by_reshape, in_one_precision
+from .derivatives import SUMMED, compare, summed
 from .findings import Finding, Line
 from .first_runs import largest_gap
-from .source import described, executed, line_of_error, replaced, shape_of, text, works
+from .source import Method, described, executed, line_of_error, text, works
 from .subject import Run, Subject, drawn
 
 APART = (str(context.__file__), str(calls.__file__))
@@ -26,14 +29,14 @@ backward's.
 """
 
 
-def _gradient_line(subject: Subject, i: int, form: str = "{}") -> tuple[Line | None, str]:
-    """The line that computes the gradient of the i-th moving input, and that line with the gradient in another form."""
+def _gradient_line(subject: Subject, i: int, form: str = "{}") -> tuple[Line | None, Patch]:
+    """The line that computes the gradient of the i-th moving input, and the gradient in another form."""
     backward = subject.method("backward")
     found = backward.gradient(subject.places[subject.moving[i]]) if backward else None
     if found is None:
-        return backward.head(), form.format("grad")
+        return backward.head(), ()
     statement, value = found
-    return backward.at(statement), replaced(statement, value, form.format(f"({text(value)})"))
+    return backward.at(statement), edited(backward, (value, form.format(f"({text(value)})")))
 
 
 # Shape, dtype and device ---------------------------------------------------------------------------------------------
@@ -49,15 +52,15 @@ def check_gradient_shapes(subject: Subject) -> Iterator[Finding]:
     for i, leaf in enumerate(subject.moving):
         g, x = returned[subject.edge(run.node, leaf)], run.inputs[leaf]
         if isinstance(g, Tensor) and g._data.shape != x._data.shape:
-            shape, more = shape_of(subject.method("backward"), subject.where(i))
-            line, corrected = _gradient_line(subject, i, f"{{}}.sum_to_size({shape})")
+            wanted = f"{subject.method('backward').parameter(0, 'ctx')}.needs_input_grad[{subject.places[leaf]}]"
             yield Finding(
                 "gradient-shape",
                 f"a gradient of shape {list(x._data.shape)} for {subject.where(i)}",
                 f"one of shape {list(g._data.shape)}",
                 "It is summed over the axes that forward broadcast, which is a guess; backward should do it.",
-                line,
-                corrected + more,
+                _gradient_line(subject, i)[0],
+                f"make it of the shape of {subject.where(i)} in backward, by sum_to_size",
+                tuple(summed(subject, i, form) for form in (SUMMED, f"{SUMMED} if {wanted} else None")),
             )
 
 
@@ -79,7 +82,7 @@ def check_dtypes(subject: Subject) -> Iterator[Finding]:
             g, x = returned[subject.edge(run.node, leaf)], run.inputs[leaf]
             if isinstance(g, Tensor) and g._data.dtype != x._data.dtype and not changed:
                 grads = subject.method("backward").parameter(1, "grad_output")
-                line, corrected = _gradient_line(subject, i, f"{{}}.to({grads}.dtype)")
+                line, cast = _gradient_line(subject, i, f"{{}}.to({grads}.dtype)")
                 name = subject.where(i)
                 yield Finding(
                     "gradient-dtype",
@@ -88,7 +91,8 @@ def check_dtypes(subject: Subject) -> Iterator[Finding]:
                     "It is cast back, so time and memory were spent on digits that are thrown away, or digits are "
                     "missing.",
                     line,
-                    f"{corrected}  # or compute in {grads}.dtype throughout",
+                    f"compute in {grads}.dtype throughout",
+                    (in_one_precision(subject.method("backward")), cast),
                 )
         yield from _devices(subject, run, returned)
 
@@ -103,6 +107,9 @@ def _changed_precision(subject: Subject, k: int, t: Tensor, dtype: Any) -> Findi
     forward = subject.method("forward")
     returned = forward.returned() if forward else None
     found = (returned[0], returned[1][k]) if returned is not None and k < len(returned[1]) else None
+    patches: tuple[Patch, ...] = (in_one_precision(forward),)
+    if found is not None:
+        patches += (edited(forward, (found[1], f"({text(found[1])}).to({subject.where(0)}.dtype)")),)
     return Finding(
         "output-dtype",
         f"an output of the precision of the inputs, {dtype.name}",
@@ -110,7 +117,8 @@ def _changed_precision(subject: Subject, k: int, t: Tensor, dtype: Any) -> Findi
         "Everything after it is computed in that precision too; if this is not meant, a NumPy scalar or array of "
         "another dtype has crept in.",
         forward.at(found[0]) if found else forward.head(),
-        f"return {text(found[1]) if found else 'y'}.to(x.dtype)",
+        f"compute in the dtype of {subject.where(0)}, or convert the output to it",
+        patches,
     )
 
 
@@ -125,7 +133,7 @@ def _devices(subject: Subject, run: Run, returned: Sequence[Any]) -> Iterator[Fi
                 f"an {what} on {', '.join(sorted(devices))}, where the inputs are".replace("an g", "a g"),
                 f"one on {t.device}",
                 line=method.at(found[0]) if found else method.head(),
-                corrected="# make new tensors with x.new_zeros(...) or zeros_like(x), which keep device and dtype",
+                advice="make new tensors with x.new_zeros or zeros_like, which keep device and dtype",
             )
             return
 
@@ -179,11 +187,9 @@ def _with_needs(
     except Exception as error:
         backward = subject.method("backward")
         line = line_of_error(error, backward)
-        corrected = "# compute each gradient under its own `if ctx.needs_input_grad[i]:`"
-        return Finding(
-            "needs-input-grad", f"gradients where only those of {names} are wanted", described(error), why, line,
-            corrected,
-        )  # fmt: skip
+        what = f"gradients where only those of {names} are wanted"
+        advice = "compute each gradient under its own `if ctx.needs_input_grad[i]:`"
+        return Finding("needs-input-grad", what, described(error), why, line, advice)
     for i, g in zip(wanted, found, strict=True):
         if largest_gap([g], [expected[i]]) > 1e-9 * (1 + np.abs(0 if g is None else g).max(initial=0)):
             line, _ = _gradient_line(subject, i)
@@ -195,9 +201,23 @@ def _with_needs(
                 f"{'none' if g is None else 'another one'} where only {names} require{'s' * (len(wanted) == 1)} grad",
                 why,
                 line,
-                f"if ctx.needs_input_grad[{place}]:  # {name} is argument {place} of forward",
+                f"ask ctx.needs_input_grad[{place}], because {name} is argument {place} of forward",
+                (_asking(subject, place),),
             )
     return None
+
+
+def _asking(subject: Subject, place: int) -> Patch:
+    """Another number in ``gradient if ctx.needs_input_grad[i] else None``, the gradient of a given argument."""
+    backward = subject.method("backward")
+    found = backward.gradient(place) if backward else None
+    if found is None:
+        return ()
+    for node in ast.walk(found[0]):
+        asked = node.test if isinstance(node, ast.IfExp) and node.body is found[1] else None
+        if isinstance(asked, ast.Subscript):
+            return edited(backward, (asked.slice, str(place)))
+    return ()
 
 
 def _is_given(t: Any, subject: Subject) -> bool:
@@ -208,14 +228,16 @@ def _is_given(t: Any, subject: Subject) -> bool:
 
 def _unneeded(subject: Subject, i: int, code: str, found: str) -> Finding:
     place, name = subject.places[subject.moving[i]], subject.where(i)
-    line, corrected = _gradient_line(subject, i, f"{{}} if ctx.needs_input_grad[{place}] else None")
+    ctx = subject.method("backward").parameter(0, "ctx")
+    line, patch = _gradient_line(subject, i, f"{{}} if {ctx}.needs_input_grad[{place}] else None")
     return Finding(
         code,
         f"None for {name}, and no work done for it, where ctx.needs_input_grad[{place}] is False",
         found,
         "It is dropped, so the result is right, and the time is lost.",
         line,
-        corrected,
+        f"compute it only if {ctx}.needs_input_grad[{place}], and return None for it otherwise",
+        (patch,),
     )
 
 
@@ -229,6 +251,8 @@ def check_unused_outputs(subject: Subject) -> Iterator[Finding]:
         return
     seeds = run.seeds(np.random.default_rng(12))
     backward = subject.method("backward")
+    keepers = [subject.method(name) for name in ("forward", "setup_context")]
+    patches = tuple(left_out(m, statement) for m in keepers for statement, _ in m.calls("set_materialize_grads"))
     for k in range(len(seeds)):
         other = 1 if k == 0 else 0
         name = backward.parameter(1 + other, f"grad_{other}")
@@ -237,19 +261,19 @@ def check_unused_outputs(subject: Subject) -> Iterator[Finding]:
             "After ctx.set_materialize_grads(False) the gradient of an output that was not used is None, which stands "
             "for zeros."
         )
-        corrected = f"if {name} is not None:  # before it is used; or leave out ctx.set_materialize_grads(False)"
+        advice = f"ask whether {name} is None before it is used, or leave out ctx.set_materialize_grads(False)"
         try:
             alone = run.vjp([s if j == k else None for j, s in enumerate(seeds)])
         except Exception as error:
             line = line_of_error(error, backward)
-            yield Finding("unused-output", expected, described(error), why, line, corrected)
+            yield Finding("unused-output", expected, described(error), why, line, advice, patches)
             return
         zeros = run.vjp([s if j == k else np.zeros_like(s) for j, s in enumerate(seeds)])
         for i, (a, b) in enumerate(zip(alone, zeros, strict=True)):
             if largest_gap([a], [b]) > 1e-9:
                 line, _ = _gradient_line(subject, i)
                 found = f"another gradient of {subject.where(i)} than with zeros in its place"
-                yield Finding("unused-output", expected, found, why, line, corrected)
+                yield Finding("unused-output", expected, found, why, line, advice, patches)
                 return
 
 
@@ -266,7 +290,7 @@ def check_linearity(subject: Subject) -> Iterator[Finding]:
         if zero is None or a is None or b is None or both is None or not np.isfinite(a).all():
             continue
         name = subject.method("backward").parameter(1, "grad_output")
-        line, corrected = _gradient_line(subject, i, f"{name} * {{}}")
+        line, patch = _gradient_line(subject, i, f"{name} * {{}}")
         size = np.abs(zero).max(initial=0)
         gap = np.abs(both - (a + b)).max(initial=0)
         if size == 0 and gap <= subject.rounding * (1 + np.abs(both).max(initial=0)):
@@ -279,7 +303,8 @@ def check_linearity(subject: Subject) -> Iterator[Finding]:
             found,
             "backward computes grad_output times the derivative, whatever grad_output is.",
             line,
-            f"# {name} * derivative, and no other use of {name}" if corrected.count(name) > 1 else corrected,
+            f"return {name} times the derivative, without another use of {name}",
+            (patch,),
         )
         return
 
@@ -311,7 +336,7 @@ def check_layouts(subject: Subject) -> Iterator[Finding]:
     expected = reference.vjp(seeds)
     values = [t._data for t in reference.outputs]
     why = "Native code, reshape of strides, or a view was relied on; contiguous() makes a copy where one is needed."
-    name = subject.where(0)
+    names = [subject.where(i) for i in range(len(subject.moving))]
     for arrange in (strided, turned):
         flat = subject.copies()
         for leaf in flat:
@@ -323,7 +348,7 @@ def check_layouts(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             line = line_of_error(error, forward)
             what = "a result for inputs that are not contiguous"
-            yield Finding("layout-refused", what, described(error), "", line, _reshaped(line, name))
+            yield Finding("layout-refused", what, described(error), "", line, *_reshaped(forward, names))
             break
         finding = _off(subject, [t._data for t in run.outputs], values)
         line = forward.head()
@@ -334,7 +359,7 @@ def check_layouts(subject: Subject) -> Iterator[Finding]:
                 finding, line = described(error), line_of_error(error, subject.method("backward"))
         if finding:
             what = "the same results from inputs that are not contiguous"
-            yield Finding("non-contiguous-input", what, finding, why, line, _reshaped(line, name))
+            yield Finding("non-contiguous-input", what, finding, why, line, *_reshaped(forward, names))
             break
     backward = subject.method("backward")
     ones = [np.ones_like(s) for s in seeds]
@@ -346,18 +371,16 @@ def check_layouts(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             finding, line = described(error), line_of_error(error, backward)
         if finding and "grad-output-modified" not in subject.broken:
-            fix = _reshaped(line, backward.parameter(1, "grad_output"))
+            fix = _reshaped(backward, [backward.parameter(1 + k, "grad_output") for k in range(len(seeds))])
             what = "the same gradients for an incoming gradient that is not contiguous (as that of sum() is not)"
-            yield Finding("non-contiguous-gradient", what, finding, why, line, fix)
+            yield Finding("non-contiguous-gradient", what, finding, why, line, *fix)
             return
 
 
-def _reshaped(line: Line | None, name: str) -> str:
-    """The line with reshape() instead of view(), which copies if needed; or a contiguous copy to make before it."""
-    if line is not None and ".view(" in line.text:
-        return line.text.strip().replace(".view(", ".reshape(")
-    first = f"{name} = {name}.contiguous()"
-    return f"{line.text.strip()}\n    {first}" if line is not None and line.text.lstrip().startswith("def ") else first
+def _reshaped(method: Method, names: Sequence[str]) -> tuple[str, tuple[Patch, ...]]:
+    """What to do: reshape() instead of view(), which copies if needed; or contiguous copies to begin with."""
+    copies = (first(method, f"{name} = {name}.contiguous()") for name in names)
+    return f"make {' and '.join(names)} contiguous first, or use reshape for view", (by_reshape(method), *copies)
 
 
 def _off(subject: Subject, found: Sequence[Array | None], expected: Sequence[Array | None]) -> str:
@@ -416,7 +439,7 @@ def _resized(subject: Subject, flat: list[Any], code: str, what: str) -> Iterato
     if not run.tracked or not finite:
         return
     backward = subject.method("backward")
-    fix = "# keep shapes in backward: x.shape, keepdim=True, sum_to_size; or have forward refuse such inputs"
+    fix = "keep shapes in backward: x.shape, keepdim=True, sum_to_size; or have forward refuse such inputs"
     expected = f"gradients for {what}, which forward takes"
     try:
         run.vjp([drawn(t._data, np.random.default_rng(15)) for t in run.tracked])

@@ -6,7 +6,7 @@ float64 as well, because differences in float32 itself have only two or three di
 
 from __future__ import annotations
 
-import re
+import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -16,11 +16,14 @@ from ..autograd.grad_mode import enable_grad
 from ..diagnose.gradcheck import disagreement
 from ..diagnose.gradcheck.checking import Found, described_pair, disagreements, noise_cause
 from ..diagnose.gradcheck.problem import Array, Call, Options, Problem, numerical, random_like
+from .corrections.patches import Patch, edited, left_out, shape_of
+from .corrections.rewrites import keeping_axes
 from .findings import Finding, Line
-from .source import Method, described, line_of_error, replaced, shape_of, text
+from .source import described, line_of_error, text
 from .subject import Subject
 
 LARGEST = 20_000  # entries of Jacobians that are computed in full; larger ones only along a random direction
+SUMMED = "({}).sum_to_size({})"
 SINGLE = 1e-3  # the error allowed in float32, relative to the largest entry
 
 
@@ -71,19 +74,17 @@ def _constant(subject: Subject, call: Call) -> Iterator[Finding]:
         for label, then, now in zip(call.labels, base, call.values(i, 1e-3 * step), strict=True):
             if not np.array_equal(then, now, equal_nan=True):
                 forward = subject.method("forward")
+                marks = [statement for statement, _ in forward.calls("mark_non_differentiable")]
                 yield Finding(
                     "no-gradient",
                     f"{label.short} to require grad, because it changes with {subject.where(i)}",
                     "no output that requires grad",
                     "What is marked non-differentiable, or is not a tensor, gets no gradient.",
-                    _call_line(forward, "mark_non_differentiable") or forward.head(),
-                    "# without ctx.mark_non_differentiable for an output that has a derivative",
+                    forward.at(marks[0]) if marks else forward.head(),
+                    "leave ctx.mark_non_differentiable out for an output that has a derivative",
+                    tuple(left_out(forward, mark) for mark in marks),
                 )
                 return
-
-
-def _call_line(method: Method, name: str) -> Line | None:
-    return next((method.at(statement) for statement, _ in method.calls(name)), None)
 
 
 def _not_finite(call: Call, f: Found) -> Finding:
@@ -93,7 +94,7 @@ def _not_finite(call: Call, f: Found) -> Finding:
         "finite values to compare",
         f"inf or nan in {where}",
         "The inputs lie at or beyond the border of what forward is defined for.",
-        corrected="# audit with inputs within the domain, e.g. x.abs() + 0.5",
+        advice="audit with inputs within the domain, such as x.abs() + 0.5",
     )
 
 
@@ -115,7 +116,7 @@ def _kink(pair: disagreement.Pair) -> Finding:
         "a derivative from both sides that is the same",
         "; ".join(sentence.rstrip(".") for sentence in sentences) or f"a jump of {pair.output.short}",
         "What backward gives lies between the two, so it may be right.",
-        corrected="# audit at other points to have the derivative compared there, too",
+        advice="audit at other points to have the derivative compared there, too",
     )
 
 
@@ -129,8 +130,9 @@ def _wrong(subject: Subject, f: Found, pair: disagreement.Pair, code: str, given
         why = f"This is along random directions, for there are too many entries{given}."
     elif pair.kinks.sentences:
         why += " " + " ".join(pair.kinks.sentences[:2])
-    line, corrected = _mended(subject, f, pair, rule, f"{name} = {expected}")
-    return Finding(code, f"{name} = {expected} (finite differences)", f"{came} (backward)", why, line, corrected)
+    fact = f"{name} = {expected}"
+    line, advice, patches = _mended(subject, f, pair, rule, fact)
+    return Finding(code, f"{fact} (finite differences)", f"{came} (backward)", why, line, advice, patches)
 
 
 def worst(pair: disagreement.Pair) -> tuple[str, str, str]:
@@ -159,31 +161,51 @@ def _rule(pair: disagreement.Pair) -> tuple[str | None, str]:
     return None, ""
 
 
-def _mended(subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact: str) -> tuple[Line | None, str]:
-    """The line that computes a gradient, and its correction, as far as the wrong entries show it."""
+def _mended(
+    subject: Subject, f: Found, pair: disagreement.Pair, rule: str, fact: str
+) -> tuple[Line | None, str, tuple[Patch, ...]]:
+    """The line that computes a gradient, and what to do, in words and, as far as the wrong entries show it, as code."""
     backward = subject.method("backward")
     place = subject.places[subject.moving[f.i]]
     found = backward.gradient(place) if backward else None
     grads = backward.parameter(1 + min(f.k, 1), "grad_output")
+    advice = f"have backward give {grads} times the derivative of {pair.output.short}, so that {fact}"
     if found is None:
-        return backward.head(), f"return {grads} * ...  # so that {fact}"
+        return backward.head(), advice, ()
     statement, value = found
-    line, old = backward.at(statement), text(value)
-    new = _new_value(rule, old, pair, grads, backward)
+    line = backward.at(statement)
     if rule == "exchanged":
         whole = backward.returned()
         if whole is not None and len(whole[1]) == 2:
-            line = backward.at(whole[0])
-            return line, f"return {text(whole[1][1])}, {text(whole[1][0])}"
-    if new is None:
-        return line, f"{replaced(statement, value, f'{grads} * derivative')}  # so that {fact}"
-    return line, replaced(statement, value, new)
+            computed = [value for k in range(2) if (there := backward.gradient(k)) for value in there[1:]]
+            swaps = (edited(backward, (a, text(b)), (b, text(a))) for a, b in (whole[1], computed))
+            return backward.at(whole[0]), advice, tuple(swaps)
+    if rule == "not_kept":
+        return line, f"{advice}; a sum lacks keepdim=True", tuple(keeping_axes(backward))
+    if rule == "missing_sum":
+        return line, advice, (summed(subject, f.i),)
+    new = _new_value(rule, value, pair, grads)
+    return line, advice, (edited(backward, (value, new)),) if new is not None else ()
 
 
-def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backward: Method) -> str | None:
+def summed(subject: Subject, i: int, form: str = SUMMED) -> Patch:
+    """The gradient of the i-th moving input, made to have the shape of the input."""
+    backward, separate = subject.method("backward"), subject.function._contract.separate
+    keeper = subject.method("setup_context" if separate else "forward")
+    leaf, name = subject.moving[i], subject.where(i)
+    found = backward.gradient(subject.places[leaf]) if backward else None
+    if found is None:
+        return ()
+    source = f"{keeper.parameter(1, 'inputs')}[{subject.places[leaf]}]" if separate else name
+    shape, needed = shape_of(backward, keeper, name, source)
+    return (*edited(backward, (found[1], form.format(text(found[1]), shape))), *needed)
+
+
+def _new_value(rule: str, value: ast.expr, pair: disagreement.Pair, grads: str) -> str | None:
     """The expression for a gradient, corrected by the pattern of the wrong entries; None if that gives no
     correction."""
     N, A = pair.numerical, pair.analytical
+    old = text(value)
     if rule == "factor":
         c = complex(np.vdot(N, A) / np.vdot(N, N).real)
         if np.isclose(c, -1):
@@ -191,18 +213,14 @@ def _new_value(rule: str, old: str, pair: disagreement.Pair, grads: str, backwar
         factor, inverse = c.real, 1 / c.real if c.real else 0.0
         if abs(c.imag) < 1e-6 * abs(c) and np.isclose(inverse, round(inverse), rtol=1e-4):
             return f"{round(inverse)} * ({old})"
-        return f"({old}) / {factor:.4g}" if abs(c.imag) < 1e-6 * abs(c) else None
+        if abs(c.imag) < 1e-6 * abs(c):
+            short = ((sign, v) for sign, v in (("/", factor), ("*", inverse)) if np.isclose(float(f"{v:.4g}"), v, 1e-6))
+            return next((f"({old}) {sign} {v:.4g}" for sign, v in short), None)
+        return None
     if rule == "transpose":
         return _transposed(old)
-    if rule == "missing_sum":
-        return f"({old}).sum_to_size({shape_of(backward, pair.input.short)[0]})"
-    if rule == "conjugate":
-        return f"{grads} * derivative.conj()"
-    if rule == "not_kept":
-        kept = re.sub(
-            r"(\.(?:sum|mean|amax|amin|logsumexp|prod)\((?![^()]*keepdim)[^()]+)\)", r"\1, keepdim=True)", old
-        )
-        return kept if kept != old else None
+    if rule == "conjugate" and old.startswith(f"{grads} * "):
+        return f"{grads} * ({old.removeprefix(f'{grads} * ')}).conj()"
     return None
 
 
@@ -245,7 +263,7 @@ def check_float32(subject: Subject) -> Iterator[Finding]:
                     f"{_sample(narrow._data)}",
                     "Something in forward depends on the dtype, or loses its digits by cancellation.",
                     forward.head(),
-                    "# compute in x.dtype, in a form that keeps the digits, e.g. expm1(x) for exp(x) - 1",
+                    "compute in x.dtype, in a form that keeps the digits, such as expm1(x) for exp(x) - 1",
                 )
                 return
         if len(run.tracked) != len(reference.tracked) or "wrong-derivative" in subject.broken:
@@ -264,7 +282,7 @@ def check_float32(subject: Subject) -> Iterator[Finding]:
                     f"{_sample(b)}",
                     "Something in backward depends on the dtype, or loses its digits by cancellation.",
                     backward.at(found[0]) if found else backward.head(),
-                    "# compute in grad_output.dtype, without a branch on the dtype",
+                    "compute in the dtype of the incoming gradient, without a branch on the dtype",
                 )
 
 
@@ -275,7 +293,7 @@ def _refused(subject: Subject, dtype: Any, error: Exception) -> Finding:
         described(error),
         "If that is meant, audit it in the dtypes it takes.",
         line_of_error(error, subject.method("forward")),
-        f"audit({subject.name}, ..., dtypes=(pullback.float64,))  # or mend this line",
+        "mend this line, or give dtypes= to the audit",
     )
 
 

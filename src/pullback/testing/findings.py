@@ -1,11 +1,13 @@
 """Findings of an audit: their kinds, a single one, and the result of an audit in its several forms.
 
 `CODES` lists everything that can be found. A finding names one of them, gives the expected and the actual result, and
-shows the user's own line with its correction. The table in docs/audit.md is printed from it.
+shows the user's own line with its correction, as code or in words. The table in docs/audit.md is printed from it.
 """
 
 from __future__ import annotations
 
+import difflib
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +27,7 @@ class Code:
 CODES = {
     "forward-raises": Code(FAULT, "forward fails for the inputs that were given."),
     "backward-raises": Code(FAULT, "backward fails."),
+    "no-derivative": Code(NOTE, "All outputs are whole numbers, which have no derivative; forward does not say so."),
     "no-gradient": Code(FAULT, "No output requires grad, although outputs change with the inputs."),
     "gradient-count": Code(FAULT, "backward returns more or fewer gradients than forward has arguments."),
     "gradient-type": Code(FAULT, "backward returns something else than a tensor or None."),
@@ -85,7 +88,7 @@ CODES = {
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the user's code."""
+    """A line of the user's code, or the lines of one statement."""
 
     file: str
     number: int
@@ -98,15 +101,34 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Change:
+    """A line of the user's code, or several, and the text that stands there instead; none if it is left out."""
+
+    line: Line
+    text: str
+
+    def diff(self) -> list[str]:
+        """The lines that go, that come and that stay, each behind ``-``, ``+`` or a space."""
+        lines = difflib.ndiff(self.line.text.splitlines(), self.text.splitlines())
+        return [line[0] + line[2:] for line in lines if line[0] != "?"]
+
+
+@dataclass(frozen=True)
 class Finding:
-    """One finding: its code, the expected and the actual result, the reason, the line, and its correction."""
+    """One finding: its code, the expected and the actual result, the reason, the line, and what to do.
+
+    patches: the corrections as code, to be tried in this order, each as its changes. In the result of an audit it is
+    the one that was tried on a copy of the Function and mends it, or none. advice: what to do, in words, where there
+    is none.
+    """
 
     code: str
     expected: str
     found: str
     why: str = ""
     line: Line | None = None
-    corrected: str = ""
+    advice: str = ""
+    patches: tuple[tuple[Change, ...], ...] = ()
 
     @property
     def severity(self) -> str:
@@ -119,12 +141,32 @@ class Finding:
         parts = [f"Expected {self.expected}; found {self.found}."]
         return " ".join([*parts, self.why] if self.why else parts)
 
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes that mend it, if there are any."""
+        return self.patches[0] if self.patches else ()
+
+    @property
+    def corrected(self) -> str:
+        """The corrected lines, without their indentation; several changes stand one below the other."""
+        return "\n".join(textwrap.dedent(change.text) for change in self.changes)
+
+    @property
+    def todo(self) -> str:
+        """What to do in words, where no code says it."""
+        return f"What to do: {self.advice}." if self.advice and not self.changes else ""
+
     def __str__(self) -> str:
         lines = [f"{self.severity} {self.code}: {self.reason}"]
-        if self.line is not None:
-            lines += [f"  at {self.line.place}", f"  - {self.line.text.strip()}"]
-        lines += [f"  + {text}" for text in self.corrected.splitlines()]
-        return "\n".join(lines)
+        for change in self.changes:
+            shown = [(line[0], line[1:]) for line in change.diff()]
+            bare = textwrap.dedent("\n".join(text for _, text in shown)).splitlines()
+            lines.append(f"  at {change.line.place}")
+            lines += [f"  {mark} {text}" for (mark, _), text in zip(shown, bare, strict=True)]
+        if self.line is not None and not self.changes:
+            bare = textwrap.dedent(self.line.text).splitlines()
+            lines += [f"  at {self.line.place}", *(f"  > {text}" for text in bare)]
+        return "\n".join([*lines, f"  {self.todo}"] if self.todo else lines)
 
     def as_dict(self) -> dict[str, Any]:
         """The finding in JSON's types."""
@@ -136,9 +178,15 @@ class Finding:
             "expected": self.expected,
             "found": self.found,
             "why": self.why,
-            "line": None if line is None else {"file": line.file, "number": line.number, "text": line.text.strip()},
+            "line": None if line is None else _as_dict(line) | {"text": line.text.strip()},
             "corrected": self.corrected,
+            "changes": [{**_as_dict(change.line), "new": change.text} for change in self.changes],
+            "advice": self.advice if self.todo else "",
         }
+
+
+def _as_dict(line: Line) -> dict[str, Any]:
+    return {"file": line.file, "number": line.number, "text": line.text}
 
 
 @dataclass(frozen=True)
@@ -188,11 +236,13 @@ class Audit:
         parts = [f"## `{self.function}` {mark} its audit: {self.summary}"]
         for finding in self.findings:
             parts.append(f"**{finding.severity}** `{finding.code}` {finding.reason}")
-            diff = [f"# {finding.line.place}", f"-{finding.line.text.rstrip()}"] if finding.line else []
-            indent = "" if finding.line is None else " " * (len(finding.line.text) - len(finding.line.text.lstrip()))
-            diff += [f"+{indent}{text}" for text in finding.corrected.splitlines()]
+            diff = [text for change in finding.changes for text in (f"# {change.line.place}", *change.diff())]
+            if not diff and finding.line is not None:
+                diff = [f"# {finding.line.place}", *(f" {text}" for text in finding.line.text.splitlines())]
             if diff:
                 parts.append("\n".join(["```diff", *diff, "```"]))
+            if finding.todo:
+                parts.append(finding.todo)
         parts += [f"**accepted** `{finding.code}` {finding.reason}" for finding in self.accepted]
         parts.append(f"Checked: {', '.join(self.checks)}.")
         if self.skipped:

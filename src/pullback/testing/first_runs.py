@@ -5,6 +5,7 @@ A failure here would fail every other check as well, so those are then left out.
 
 from __future__ import annotations
 
+import ast
 import functools
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -15,18 +16,11 @@ import numpy as np
 from ..diagnose.gradcheck.problem import Array
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
+from .corrections.patches import Patch, before, below, edited, first, joined, left_out, once_differentiable, wrapped
+from .corrections.rewrites import keeping_axes, on_tensors, out_of_place
+from .derivatives import summed
 from .findings import Finding, Line
-from .source import (
-    described,
-    line_of_error,
-    line_that,
-    line_that_differs,
-    remedy,
-    remedy_lines,
-    replaced,
-    shape_of,
-    text,
-)
+from .source import Method, described, line_of_error, line_that, line_that_differs, remedy, text
 from .subject import Run, Subject, numbers
 
 ATTEMPTS = 4  # repetitions before results count as equal: a few random numbers may be the same twice by chance
@@ -48,21 +42,66 @@ def check_forward(subject: Subject) -> Iterator[Finding]:
         outputs = subject.run().outputs
     except Exception as error:
         forward = subject.method("forward")
-        expected, fix = (
-            "a result for these inputs",
-            "# audit with inputs, and dtypes=, that forward takes; or mend this line",
-        )
-        line, found = line_of_error(error, forward), forward.returned() if forward else None
-        if found is not None and "from_numpy" in str(error):
-            line = forward.at(found[0])
-            fix = replaced(found[0], found[1][0], f"pullback.from_numpy({text(found[1][0])})")
-        yield Finding("forward-raises", expected, described(error), remedy(error), line, fix)
+        line, patches = _no_tensors(subject, error)
+        advice = remedy(error) or "audit with inputs, and dtypes=, that forward takes; or mend this line"
+        expected = "a result for these inputs"
+        yield Finding("forward-raises", expected, described(error), "", line, advice, patches)
         return
+    forward = subject.method("forward")
+    found = forward.returned() if forward else None
+    line = forward.at(found[0]) if found else forward.head()
     if not outputs:
-        forward = subject.method("forward")
-        found = forward.returned() if forward else None
-        line = forward.at(found[0]) if found else forward.head()
-        yield Finding("no-gradient", "a tensor among the outputs", "none", "", line, "# return the result as a tensor")
+        yield Finding("no-gradient", "a tensor among the outputs", "none", "", line, "return the result as a tensor")
+    elif not any(t.is_floating_point() or t.is_complex() for t in outputs) and not _marks(subject):
+        yield Finding(
+            "no-derivative",
+            "an output of floating point or complex numbers",
+            f"outputs of {', '.join(dict.fromkeys(str(t.dtype.name) for t in outputs))} alone",
+            "Whole numbers have no derivative, so no gradient flows back.",
+            line,
+            "say so by ctx.mark_non_differentiable of the outputs",
+            (_marking(forward),),
+        )
+
+
+def _marks(subject: Subject) -> bool:
+    """Whether a method says of an output that it has no derivative."""
+    methods = (subject.method(name).fn for name in ("forward", "setup_context"))
+    return any("mark_non_differentiable" in fn.__code__.co_names for fn in methods if hasattr(fn, "__code__"))
+
+
+def _marking(forward: Method) -> Patch:
+    """The results of forward, marked as non-differentiable before they are returned."""
+    found = forward.returned() if forward else None
+    if found is None:
+        return ()
+    statement, values = found
+    mark = f"{forward.parameter(0, 'ctx')}.mark_non_differentiable"
+    if all(isinstance(value, ast.Name) for value in values):
+        return before(forward, statement, f"{mark}({', '.join(map(text, values))})")
+    if len(values) > 1:
+        return ()
+    lines = [f"output = {text(values[0])}", f"{mark}(output)", "return output"]
+    return edited(forward, (statement, below(statement, lines)))
+
+
+def _no_tensors(subject: Subject, error: Exception) -> tuple[Line | None, tuple[Patch, ...]]:
+    """The line on which forward fails, and tensors instead of the arrays that it returns or saves, if that is why."""
+    forward, backward = subject.method("forward"), subject.method("backward")
+    line = line_of_error(error, forward)
+    if not forward or "from_numpy" not in str(error):
+        return line, ()
+    found = forward.returned()
+    places: list[tuple[ast.stmt, list[ast.expr]]] = [found] if found is not None else []
+    if "save_for_backward" in str(error):
+        places = [(statement, call.args) for statement, call in forward.calls("save_for_backward")]
+    if not places:
+        return line, ()
+    statement, values = places[-1]
+    sets = [[value] for value in values] + ([values] if len(values) > 1 else [])
+    tensors = [wrapped(forward, "from_numpy", *some) for some in sets]
+    once = once_differentiable(backward)
+    return forward.at(statement), (*tensors, *(joined(patch, once) for patch in tensors))
 
 
 # Determinism ---------------------------------------------------------------------------------------------------------
@@ -82,7 +121,7 @@ def check_determinism(subject: Subject) -> Iterator[Finding]:
             "the same result from two calls",
             f"a difference of {gap:.3g}, and none with the same random seed",
             "It draws random numbers; every other check holds the seed fixed.",
-            corrected="# nothing to mend, if backward uses the numbers that forward drew",
+            advice="nothing, if backward uses the numbers that forward drew",
         )
         return
     yield Finding(
@@ -92,7 +131,7 @@ def check_determinism(subject: Subject) -> Iterator[Finding]:
         "It draws from a generator of its own, or depends on what earlier calls left behind; finite differences of it "
         "are noise.",
         forward.head(),
-        "# draw with pullback's or NumPy's global generator, or take the random numbers as an argument",
+        "draw with pullback's or NumPy's global generator, or take the random numbers as an argument",
     )
 
 
@@ -139,7 +178,8 @@ def check_inputs_unmodified(subject: Subject) -> Iterator[Finding]:
             "The caller, and every operation that saved this tensor, sees the write; mark it with ctx.mark_dirty and "
             "return it, or write to a clone.",
             line or forward.head(),
-            f"{_out_of_place(line, name)}  # or ctx.mark_dirty({name}), and return {name}",
+            "write to a clone, or mark it dirty and return it",
+            (out_of_place(forward, line), first(forward, f"{name} = {name}.clone()")),
         )
 
 
@@ -164,58 +204,60 @@ def check_backward(subject: Subject) -> Iterator[Finding]:
     except Exception as error:
         backward = subject.method("backward")
         code = next((code for words, code in REFUSALS.items() if words in str(error)), "backward-raises")
-        expected, corrected = _refused(subject, code, error)
+        expected, advice, patches = _refused(subject, code)
         found = backward.returned() if backward else None
         line = backward.at(found[0]) if found and code != "backward-raises" else line_of_error(error, backward)
         line = line or subject.method("forward").head()
-        yield Finding(code, expected, described(error), remedy(error), line, remedy_lines(error) or corrected)
+        yield Finding(code, expected, described(error), "", line, remedy(error) or advice, patches)
 
 
-def _refused(subject: Subject, code: str, error: Exception) -> tuple[str, str]:
-    """The expected result if backward fails, and the corrected line."""
+def _refused(subject: Subject, code: str) -> tuple[str, str, tuple[Patch, ...]]:
+    """The expected result if backward fails, and what to do, in words and as code."""
     backward = subject.method("backward")
     found = backward.returned() if backward else None
-    elements = [text(value) for value in found[1]] if found else ["grad_output"]
+    values = found[1] if found is not None else []
     names = list(
         {place: name.partition("[")[0] for place, name in zip(subject.places, subject.names, strict=True)}.values()
     )
     if code == "gradient-count":
-        wanted = elements[: len(names)] + ["None"] * (len(names) - len(elements))
-        return f"one gradient for each argument of forward: {', '.join(names)}", f"return {', '.join(wanted)}"
+        wanted = [text(value) for value in values][: len(names)] + ["None"] * (len(names) - len(values))
+        patch = edited(backward, (found[0], f"return {', '.join(wanted)}")) if found is not None else ()
+        expected = f"one gradient for each argument of forward: {', '.join(names)}"
+        return expected, "return one for each, None for an argument that has none", (patch,)
     if code == "gradient-type":
-        wrong = subject.log.each(subject.run().node)
-        wanted = [
-            f"pullback.from_numpy({e})" if isinstance(g, np.ndarray) else e
-            for e, g in zip(elements, [*wrong, *elements], strict=False)
-        ]
-        return "a tensor, or None, for each argument", f"return {', '.join(wanted)}"
+        advice = "return a tensor for each argument, or None"
+        return "a tensor, or None, for each argument", advice, tuple(_tensors_returned(subject, values))
     if code == "gradient-for-non-tensor":
         kinds = dict(zip(subject.names, subject.flat, strict=True))
-        wanted = [
-            e if isinstance(kinds.get(n), Tensor) and kinds[n]._data.dtype.kind in "fc" else "None"
-            for n, e in zip(names, elements, strict=False)
-        ]
-        return "None for an argument that is not a tensor of floating point", f"return {', '.join(wanted)}"
+        other = [n for n in names if not (isinstance(kinds.get(n), Tensor) and kinds[n]._data.dtype.kind in "fc")]
+        wrong = [value for n, value in zip(names, values, strict=False) if n in other]
+        patch = edited(backward, *((value, "None") for value in wrong))
+        return "None for an argument that is not a tensor of floating point", "return None for it", (patch,)
     if code == "gradient-shape":
-        return "a gradient of the shape of its input", _cast(subject, "({}).expand({})")
+        patches = (summed(subject, i, "({}).expand({})") for i in range(len(subject.moving)))
+        return "a gradient of the shape of its input", "give it the shape of its input", tuple(patches)
     if code == "gradient-dtype":
-        return "a gradient of the same kind of numbers as its input", _cast(subject, "({}).real")
-    return "gradients", "# this line fails; audit's message says how" if not remedy(error) else "# " + remedy(error)
+        expected = "a gradient of the same kind of numbers as its input"
+        real = tuple(edited(backward, (value, f"({text(value)}).real")) for value in values)
+        return expected, "return the real part", real
+    return "gradients", "mend this line", tuple(keeping_axes(backward))
 
 
-def _cast(subject: Subject, form: str) -> str:
-    """The statement of the first gradient whose shape or kind differs from its input's, made to fit."""
-    backward, node = subject.method("backward"), subject.run().node
-    returned = subject.log.each(node)
-    for leaf in subject.moving:
-        g, x = returned[subject.edge(node, leaf)], subject.flat[leaf]
-        if isinstance(g, Tensor) and (g.shape != x.shape or g.is_complex() != x.is_complex()):
-            found = backward.gradient(subject.places[leaf]) if backward else None
-            shape, more = shape_of(backward, subject.names[leaf])
-            if found is None:
-                return form.format("grad", shape)
-            return replaced(*found, form.format(text(found[1]), shape)) + (more if "expand" in form else "")
-    return "# in backward, make the gradient fit its input"
+def _tensors_returned(subject: Subject, values: Sequence[ast.expr]) -> Iterator[Patch]:
+    """The gradients as a tuple of tensors, where they are in another container, or arrays."""
+    backward = subject.method("backward")
+    if len(values) == 1:
+        (value,) = values
+        inside = value.elts if isinstance(value, ast.Set) else value.values if isinstance(value, ast.Dict) else []
+        yield edited(backward, (value, ", ".join(map(text, inside)))) if inside else ()
+        given = text(value) if isinstance(value, ast.GeneratorExp) else f"({text(value)})"
+        yield edited(backward, (value, f"tuple{given}"))
+    yield on_tensors(backward)
+    returned = subject.log.each(subject.run().node)
+    arrays = [value for value, g in zip(values, returned, strict=False) if isinstance(g, np.ndarray)]
+    tensors = wrapped(backward, "from_numpy", *arrays)
+    yield tensors
+    yield joined(tensors, once_differentiable(backward))
 
 
 def check_warnings(subject: Subject) -> Iterator[Finding]:
@@ -230,11 +272,16 @@ def check_warnings(subject: Subject) -> Iterator[Finding]:
             said = message.splitlines()[0].rstrip(".")
             forward = subject.method("forward")
             words = said.partition("ctx.")[2].partition("(")[0]
-            line = next((forward.at(statement) for statement, _ in forward.calls(words)), None) if forward else None
+            calls = [statement for statement, _ in forward.calls(words)] if words else []
             yield Finding(
-                "warned", "no warning", said, "Where warnings are errors, it fails.", line or forward.head(),
-                "# do what the warning says",
-            )  # fmt: skip
+                "warned",
+                "no warning",
+                said,
+                "Where warnings are errors, it fails.",
+                forward.at(calls[0]) if calls else forward.head(),
+                "do what the warning says",
+                tuple(left_out(forward, call) for call in calls),
+            )
 
 
 def check_backward_writes(subject: Subject) -> Iterator[Finding]:
@@ -263,7 +310,8 @@ def check_backward_writes(subject: Subject) -> Iterator[Finding]:
                 f"other values in a saved tensor of shape {list(then.shape)}",
                 "They belong to the caller and to later passes over the graph.",
                 line or backward.head(),
-                _out_of_place(line, "x"),
+                "write to a clone",
+                (out_of_place(backward, line),),
             )
             return
 
@@ -291,22 +339,9 @@ def _grad_output_modified(subject: Subject, k: int, then: Array) -> Finding:
         "other values in it",
         "It belongs to the engine, which may hand the same tensor to other nodes; write to a clone.",
         line or backward.head(),
-        _out_of_place(line, name),
+        "write to a clone",
+        (out_of_place(backward, line), first(backward, f"{name} = {name}.clone()")),
     )
-
-
-def _out_of_place(line: Line | None, name: str) -> str:
-    """The usual in-place statements, out of place."""
-    statement = line.text.strip() if line else ""
-    for mark in ("*=", "+=", "-=", "/="):
-        left, found, right = statement.partition(f" {mark} ")
-        if found:
-            return f"{left} = {left} {mark[0]} {right}"
-    before, found, arguments = statement.partition("_(")
-    if found and statement.endswith(")"):
-        call = f"{before}({arguments}"
-        return call if "=" in call or call.startswith("return") else f"{call.partition('.')[0]} = {call}"
-    return f"{name} = {name}.clone()  # before: {statement}" if statement else f"{name} = {name}.clone()"
 
 
 def check_backward_repeats(subject: Subject) -> Iterator[Finding]:
@@ -326,10 +361,10 @@ def check_backward_repeats(subject: Subject) -> Iterator[Finding]:
         gap = max(largest_gap(first, run.vjp(seeds)) for _ in range(ATTEMPTS))
     except Exception as error:
         line = line_of_error(error, backward)
-        corrected = "# read what ctx keeps; do not pop, delete or overwrite it"
-        yield Finding("backward-not-repeatable", expected, described(error), why, line, corrected)
+        advice = "read what ctx keeps; do not pop, delete or overwrite it"
+        yield Finding("backward-not-repeatable", expected, described(error), why, line, advice)
         return
     if gap > 0:
         line = line_that_differs(lambda: run.vjp(seeds), backward) or backward.head()
-        corrected = "mask, = ctx.saved_tensors  # with ctx.save_for_backward(mask) in forward"
-        yield Finding("backward-not-repeatable", expected, f"a difference of {gap:.3g}", why, line, corrected)
+        advice = "save what forward drew by ctx.save_for_backward, and read it from ctx.saved_tensors"
+        yield Finding("backward-not-repeatable", expected, f"a difference of {gap:.3g}", why, line, advice)

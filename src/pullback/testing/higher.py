@@ -6,6 +6,7 @@ computed and kept are examined first: they are the usual cause, and no other che
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,10 +17,14 @@ from ..diagnose.gradcheck.checking import described_pair, disagreements
 from ..diagnose.gradcheck.problem import Array, Call, Gradients, Label, Problem, differences, random_like
 from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
+from .corrections.patches import Patch, edited, once_differentiable
+from .corrections.rewrites import attached, on_tensors, recomputed, saved
 from .derivatives import directions, steady, worst
 from .findings import Finding, Line
 from .source import Method, arose_in, described, line_of_error, remedy, text
 from .subject import Subject, numbers
+
+ADVICE = "compute on tensors in backward, without detach(), .data and NumPy; or mark it by once_differentiable"
 
 # Second derivatives --------------------------------------------------------------------------------------------------
 
@@ -37,10 +42,11 @@ def check_second_derivative(subject: Subject) -> Iterator[Finding]:
         problem = Problem(Gradients(subject.apply, 2), (*subject.tree, *vectors), flat, labels, subject.name, True)
         try:
             found = _second(subject, Call(problem))
-            if "wrong-derivative" in subject.broken:  # a wrong first derivative may make the second wrong
+            # a wrong first derivative may make the second wrong, and one that is cast to fewer digits is not smooth
+            if subject.broken & {"wrong-derivative", "gradient-dtype"}:
                 found = [f for f in found if f.code == "lost-derivative"]
         except Exception as error:
-            if "once_differentiable" in str(error):
+            if "once_differentiable" in str(error) or "grad-output-modified" in subject.broken:
                 return
             if arose_in(error, subject.method("forward")):
                 raise
@@ -89,16 +95,16 @@ def _second_finding(subject: Subject, expected: str, found: str) -> Finding:
     expected, found = f"{expected} (finite differences of backward)", f"{found} (the derivative of backward)"
     if not constants:
         backward = subject.method("backward")
-        line, corrected = _cut(backward)
         return Finding(
             "wrong-second-derivative",
             expected,
             found,
             "What backward takes from detach(), .data, NumPy or no_grad() is a constant to its own derivative.",
-            line,
-            corrected,
+            _cut(backward),
+            ADVICE,
+            (attached(backward), on_tensors(backward), once_differentiable(backward)),
         )
-    what, line, corrected = constants[0]
+    what, line, advice, patch = constants[0]
     return Finding(
         "lost-derivative",
         expected,
@@ -107,38 +113,46 @@ def _second_finding(subject: Subject, expected: str, found: str) -> Finding:
         "backward it is a constant, although it changes with the inputs. Save the inputs (or outputs) and compute it "
         "from them in backward, return it as an output, or mark backward @once_differentiable.",
         line,
-        corrected,
+        advice,
+        (patch,),
     )
 
 
-def _cut(backward: Method) -> tuple[Line | None, str]:
-    """The line that leaves the graph, and its correction; else `once_differentiable`, which says that backward does."""
-    for statement in backward.statements():
-        line = backward.at(statement)
-        for way in (".detach()", ".data"):
-            if line is not None and way in line.text:
-                return line, line.text.strip().replace(way, "") + "  # or mark backward @once_differentiable"
-    return backward.decorator(), "@staticmethod\n@once_differentiable  # from pullback.autograd.function"
+def _cut(backward: Method) -> Line | None:
+    """The line that leaves the graph, or the first of backward."""
+    lines = [backward.at(statement) for statement in backward.statements()]
+    return next((line for line in lines if ".detach()" in line.text or ".data" in line.text), backward.head())
 
 
-def kept_values(subject: Subject) -> list[tuple[str, Line | None, str]]:
-    """Values that forward computed and kept, and that change with the inputs: in words, the line, its correction."""
+def kept_values(subject: Subject) -> list[tuple[str, Line | None, str, Patch]]:
+    """Values that forward computed and kept, and that change with the inputs: in words, the line, what to do, in words
+    and as a patch.
+    """
     here, there = subject.run().node, subject.run(subject.moved()).node
     method = subject.method("setup_context" if subject.function._contract.separate else "forward")
     names = [subject.names[i] for i in subject.moving if "[" not in subject.names[i]]
     given = [id(t) for t in _saved_inputs(here)]
-    found: list[tuple[str, Line | None, str]] = []
+    backward = subject.method("backward")
+    found: list[tuple[str, Line | None, str, Patch]] = []
     outputs = here._saved_outputs or {}
     for i, (a, b) in enumerate(zip(here._saved or (), there._saved or (), strict=False)):
         if a is not None and id(a) not in given and i not in outputs and not _same(a, b):
-            found.append(_kept_tensor(method, i, names))
+            found.append(_kept_tensor(method, backward, i, names))
     for key, value in vars(here).items():
         if not key.startswith("_") and not _same(value, vars(there).get(key)):
             statement = method.stores(key) if method else None
             line = method.at(statement) if statement is not None else method.head()
-            what = f"ctx.{key}"
-            found.append((what, line, f"ctx.save_for_backward({', '.join(names)})  # and compute {key} in backward"))
+            value = statement.value if statement is not None else None
+            used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value is not None else set()
+            inputs = [name for name in names if name in used]
+            then = text(value) if value is not None else ""
+            patch = saved(method, backward, key, inputs[0], then) if len(inputs) == 1 else ()
+            found.append((f"ctx.{key}", line, _recompute(key, names), patch))
     return found
+
+
+def _recompute(name: str, inputs: list[str]) -> str:
+    return f"save {', '.join(inputs)} by ctx.save_for_backward, and compute {name} in backward"
 
 
 def _saved_inputs(node: Any) -> list[Tensor]:
@@ -146,15 +160,14 @@ def _saved_inputs(node: Any) -> list[Tensor]:
     return [t for t in node._saved or () if t is not None and (t._requires_grad or t._edge is not None)]
 
 
-def _kept_tensor(method: Method, i: int, names: list[str]) -> tuple[str, Line | None, str]:
+def _kept_tensor(method: Method, backward: Method, i: int, names: list[str]) -> tuple[str, Line | None, str, Patch]:
     for statement, call in method.calls("save_for_backward") if method else ():
         if i < len(call.args) and not any(text(a).startswith("*") for a in call.args):
             name = text(call.args[i])
-            kept = [text(a) for k, a in enumerate(call.args) if k != i]
-            kept += [n for n in names if n not in kept]
-            corrected = f"{text(call.func)}({', '.join(kept)})  # and compute {name} in backward"
-            return f"{name}, which save_for_backward keeps,", method.at(statement), corrected
-    return f"the saved tensor {i}", method.head(), f"ctx.save_for_backward({', '.join(names)})"
+            patch = recomputed(method, backward, name, names)
+            advice = _recompute(name, names)
+            return f"{name}, which save_for_backward keeps,", method.at(statement), advice, patch
+    return f"the saved tensor {i}", method.head(), _recompute("it", names), ()
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -178,8 +191,9 @@ def _cannot_be_recorded(subject: Subject, error: Exception) -> Finding:
         "backward to be differentiable itself, or to be marked @once_differentiable",
         f"{type(error).__name__}: {message}",
         "With create_graph=True backward runs on tensors that require grad, and what it computes is recorded.",
-        backward.decorator(),
-        "@staticmethod\n@once_differentiable  # from pullback.autograd.function",
+        backward.head(),
+        ADVICE,
+        (on_tensors(backward), once_differentiable(backward)),
     )
 
 
@@ -210,9 +224,7 @@ def check_forward_mode(subject: Subject) -> Iterator[Finding]:
         except Exception as error:
             method = subject.method("jvp")
             line = line_of_error(error, method)
-            yield Finding(
-                "forward-mode", "tangents from jvp", described(error), remedy(error), line, "# this line fails"
-            )
+            yield Finding("forward-mode", "tangents from jvp", described(error), "", line, remedy(error))
             return
         left = sum(np.vdot(u, t._data).real for u, t in zip(us, pushed, strict=True))
         g = pulled[i]
@@ -235,11 +247,12 @@ def _modes_differ(subject: Subject, i: int, left: float, right: float, truth: fl
     returned = method.returned() if method else None
     line = method.at(returned[0]) if returned else method.head()
     tangent = method.parameter(1 + subject.places[subject.moving[i]], "grad_input")
-    corrected = f"return derivative * {tangent}  # so that <u, Jv> = {truth:.6g}"
+    patch: Patch = ()
     ratio = truth / left if left else 0.0
     if returned is not None and len(returned[1]) == 1 and round(ratio) and np.isclose(ratio, round(ratio), rtol=1e-4):
         value = text(returned[1][0])
-        corrected = f"return -({value})" if round(ratio) == -1 else f"return {round(ratio)} * ({value})"
+        new = f"-({value})" if round(ratio) == -1 else f"{round(ratio)} * ({value})"
+        patch = edited(method, (returned[1][0], new))
     agrees = "backward agrees with finite differences, so jvp is wrong"
     if abs(right - truth) > allowed:
         agrees = f"neither agrees with finite differences ({truth:.6g})"
@@ -249,5 +262,6 @@ def _modes_differ(subject: Subject, i: int, left: float, right: float, truth: fl
         f"<u, Jv> = {left:.6g}",
         f"jvp computes Jv and backward J^T u, for random u and v; {agrees}.",
         line,
-        corrected,
+        f"return the derivative times {tangent}, so that <u, Jv> = {truth:.6g}",
+        (patch,),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import gc
 import types
@@ -14,10 +13,10 @@ import numpy as np
 
 from ..autograd.context import FunctionNode
 from ..tensor.tensor import Tensor
+from .corrections.patches import left_out
 from .findings import Finding
 from .higher import kept_values
-from .sharing import attributes_of, lies_in, saving, state_of, stored
-from .source import text
+from .sharing import attributes_of, saving, state_of, stored
 from .subject import Run, Subject, drawn
 
 REACH = 5_000  # the most objects examined to find out which holds another
@@ -37,7 +36,7 @@ def check_lifetimes(subject: Subject) -> Iterator[Finding]:
             if alive_still:
                 yield _kept_alive(subject, alive_still, left)
             else:
-                yield _cycle(subject, alive, cycle, cycle in attributes)
+                yield _cycle(subject, alive, cycle)
     finally:
         if before:
             gc.enable()
@@ -113,9 +112,9 @@ def _leads_to(start: Any, *ends: Any) -> bool:
     return False
 
 
-def _cycle(subject: Subject, alive: list[str], cycle: str | None, tensor: bool) -> Finding:
+def _cycle(subject: Subject, alive: list[str], cycle: str | None) -> Finding:
     name = cycle or "..."
-    _, line = stored(subject, name)
+    method, line = stored(subject, name)
     return Finding(
         "reference-cycle",
         "everything to be freed with the last reference to the outputs",
@@ -124,7 +123,8 @@ def _cycle(subject: Subject, alive: list[str], cycle: str | None, tensor: bool) 
         if cycle
         else "Something refers to ctx and is referred to by it.",
         line,
-        saving(name) if tensor else f"# keep nothing on ctx that leads back to it: leave out ctx.{name}",
+        f"keep nothing on ctx that leads back to it: leave out ctx.{name}, or save the tensor by save_for_backward",
+        (*saving(subject, name), left_out(method, method.stores(name)) if method else ()),
     )
 
 
@@ -135,19 +135,19 @@ def _kept_alive(subject: Subject, alive: list[str], left: Left) -> Finding:
     method = subject.method("forward")
     who = holders[0] if holders else "something outside of ctx"
     key = who.rpartition(".")[2]
-    line = None
+    found = []
     for candidate in (method, subject.method("setup_context"), subject.method("backward")):
         for statement in candidate.statements() if candidate else ():
-            shown = candidate.at(statement)
-            if line is None and holders and shown is not None and key in shown.text:
-                line = shown
+            if holders and key in candidate.at(statement).text:
+                found.append((candidate, statement))
     return Finding(
         "kept-alive",
         "tensors of a call to be freed when its outputs are",
         f"{', '.join(alive[:3])} still alive",
         f"{who} holds them, and grows or lingers with every call.",
-        line or method.head(),
-        "# leave it out: what belongs to one call lives on its ctx",
+        found[0][0].at(found[0][1]) if found else method.head(),
+        "leave it out: what belongs to one call lives on its ctx",
+        tuple(left_out(*place) for place in found[:1]),
     )
 
 
@@ -165,25 +165,18 @@ def _kept_on_ctx(subject: Subject, name: str, what: str) -> Finding:
         "noticed; what save_for_backward keeps is freed and checked.",
         line,
         _saved_instead(subject, name),
+        tuple(saving(subject, name)),
     )
 
 
 def _saved_instead(subject: Subject, name: str) -> str:
-    """The code that keeps for backward what an attribute of ctx holds; where that loses a derivative, what it is made
-    of, as the finding about that says.
+    """How to keep for backward what an attribute of ctx holds, in words; where that loses a derivative, as the finding
+    about that says.
     """
-    run = subject.run()
-    value = dict(attributes_of(run.node)).get(name)
-    given = next((subject.names[i] for i in subject.moving if lies_in(value, run.inputs[i])), None)
-    if given is not None:
-        return saving(given.partition("[")[0])
     if "lost-derivative" in subject.broken:
-        for what, _, corrected in kept_values(subject):
+        for what, _, advice, _ in kept_values(subject):
             if what == f"ctx.{name}":
-                return corrected
-    method, _ = stored(subject, name)
-    statement = method.stores(name)
-    named = statement is None or isinstance(statement.value, ast.Name)
-    held = text(statement.value) if statement is not None and named else name
-    begin = "" if statement is None or named else f"{name} = {text(statement.value)}; "
-    return begin + saving(held, f"pullback.from_numpy({held})" if isinstance(value, np.ndarray) else held)
+                return advice
+    value = dict(attributes_of(subject.run().node)).get(name)
+    array = ", made a tensor by from_numpy" if isinstance(value, np.ndarray) else ""
+    return f"save it by ctx.save_for_backward{array}, and read it from ctx.saved_tensors in backward"

@@ -13,9 +13,12 @@ from ..autograd.context import FunctionNode
 from ..autograd.grad_mode import no_grad
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
+from .corrections.patches import Patch, edited, named
+from .corrections.rewrites import saved
 from .findings import Finding, Line
 from .first_runs import largest_gap
-from .source import Method, replaced, text
+from .higher import kept_values
+from .source import Method, text
 from .subject import Subject, numbers
 
 # Aliases -------------------------------------------------------------------------------------------------------------
@@ -34,6 +37,7 @@ def check_aliases(subject: Subject) -> Iterator[Finding]:
             if tracked or out is t or not _overlap(out, t):
                 continue
             found = forward.gradient(k) if forward else None
+            patch = edited(forward, (found[1], f"({text(found[1])}).clone()")) if found else ()
             yield Finding(
                 "untracked-alias",
                 f"{what} to have memory of its own, or to be a view made by operations on tensors",
@@ -41,8 +45,8 @@ def check_aliases(subject: Subject) -> Iterator[Finding]:
                 f"A write to one changes the other, and no operation that saved it will notice: {name} left the "
                 "library by numpy() or .data, and came back.",
                 forward.at(found[0]) if found else forward.head(),
-                f"{replaced(*found, f'({text(found[1])}).clone()') if found else 'return y.clone()'}"
-                "  # or slice the tensor itself",
+                "return a clone, or compute with the tensor itself",
+                (patch,),
             )
             return
 
@@ -85,14 +89,13 @@ def check_interleaved(subject: Subject) -> Iterator[Finding]:
     method = subject.method("forward")
     held = ", ".join(state) or "something outside of ctx"
     statement = next(filter(None, (method.stores(name.rpartition(".")[2]) for name in state)), None) if method else None
-    key = state[0].rpartition(".")[2] if state else "x"
     yield Finding(
         "shared-state",
         f"{what} of a call to be its own, whatever is called after it",
         f"{what} of the first call changed by a second one",
         f"{held} belongs to all calls; what belongs to one call lives on its ctx.",
         method.at(statement) if statement is not None else method.head(),
-        f"ctx.{key} = {text(statement.value) if statement is not None else '...'}  # and ctx.{key} in backward",
+        "keep it on ctx, or save it by ctx.save_for_backward, and read it from there in backward",
     )
 
 
@@ -140,14 +143,30 @@ def check_writes_between(subject: Subject) -> Iterator[Finding]:
                 "another gradient, and no error",
                 f"{held} keeps {name}, where nobody counts the writes to it.",
                 line,
-                saving(name.partition("[")[0]),
+                f"save {name} by ctx.save_for_backward, and read it from ctx.saved_tensors in backward",
+                tuple(patch for key in keys for patch in saving(subject, key)),
             )
             return
 
 
-def saving(name: str, given: str = "") -> str:
-    """The code that keeps a tensor for backward. given: the tensor, if that is not the variable of this name."""
-    return f"ctx.save_for_backward({given or name})  # and ({name.rpartition('.')[2]},) = ctx.saved_tensors in backward"
+def saving(subject: Subject, name: str) -> Iterator[Patch]:
+    """The patches that save by save_for_backward what an attribute of ctx holds, or the input that it lies in."""
+    run, (keeper, _), backward = subject.run(), stored(subject, name), subject.method("backward")
+    statement = keeper.stores(name) if keeper else None
+    if statement is None or not backward:
+        return
+    value = dict(attributes_of(run.node)).get(name)
+    for i in subject.moving:
+        if lies_in(value, run.inputs[i]) and not subject.function._contract.separate:
+            yield saved(keeper, backward, name, subject.names[i])
+    if "lost-derivative" in subject.broken:
+        for what, _, _, patch in kept_values(subject):
+            if what == f"ctx.{name}":
+                yield patch
+    yield saved(keeper, backward, name, text(statement.value))
+    if isinstance(value, np.ndarray):
+        function, needed = named(keeper, "from_numpy")
+        yield (*saved(keeper, backward, name, f"{function}({text(statement.value)})"), *needed)
 
 
 def attributes_of(node: FunctionNode) -> list[tuple[str, Any]]:
@@ -191,14 +210,12 @@ def check_outside(subject: Subject) -> Iterator[Finding]:
     for name, value in outside.items():
         if isinstance(value, Tensor) and value.requires_grad:
             line = forward.head()
-            head, _, tail = line.text.strip().rpartition(")") if line is not None else ("def forward(ctx, ...", "", ":")
-            parameter = name.rpartition(".")[2]
             yield Finding(
                 "hidden-parameter",
                 "every tensor that requires grad to be an argument of forward",
                 f"{name}, of shape {list(value.shape)}, which comes from outside",
                 "Nothing is recorded within forward, so its gradient is lost, and nobody says so.",
                 line,
-                f"{head}, {parameter}){tail}  # and {subject.name}.apply(..., {name})",
+                f"make it an argument of forward, with a gradient in backward, and pass it to {subject.name}.apply",
             )
             return

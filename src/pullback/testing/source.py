@@ -1,6 +1,6 @@
-"""The user's own code: the line that a finding is about, and that line with one expression replaced.
+"""The user's own code: the line that a finding is about.
 
-If the source is available (`inspect.getsource`), a method is parsed into a syntax tree. Running the method under
+If the source is available (`inspect.findsource`), it is parsed into a syntax tree. Running the method under
 Python's own tracing shows which line wrote to an array, and which instructions ran.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import dis
+import functools
 import inspect
 import sys
-import textwrap
 import tokenize
 import traceback
 from collections import Counter
@@ -32,24 +32,37 @@ WORK = ("CALL", "BINARY", "UNARY", "COMPARE", "FORMAT", "PRECALL")
 ATTEMPTS = 10  # repetitions of a pass, to see random numbers differ
 
 
+@functools.lru_cache(maxsize=8)
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 class Method:
-    """One method of a Function as its author wrote it; falsy if the source is not available."""
+    """One method of a Function as its author wrote it; falsy if the source is not available.
+
+    lines: those of the whole file. of: the class around it.
+    """
 
     def __init__(self, cls: type, name: str) -> None:
         found = getattr(cls, name, None)
         self.fn: Any = _nothing if found is None or found is getattr(Function, name, None) else inspect.unwrap(found)
         self.file = self.fn.__code__.co_filename if hasattr(self.fn, "__code__") else "?"
-        self._tree: ast.FunctionDef | None = None
+        self.tree: ast.FunctionDef | None = None
+        self.of: ast.ClassDef | None = None
+        if self.fn is _nothing or not hasattr(self.fn, "__code__"):
+            return
         try:
-            lines, self._first = inspect.getsourcelines(self.fn)
-            tree = ast.parse(textwrap.dedent("".join(lines))).body[0]
+            self.lines = inspect.findsource(self.fn)[0]
+            self.module = _parsed("".join(self.lines))
         except (OSError, TypeError, SyntaxError, IndexError, tokenize.TokenError):  # the file has changed
             return
-        if isinstance(tree, ast.FunctionDef) and self.fn is not _nothing:
-            self._tree, self._lines = tree, lines
+        for cls_node in (node for node in ast.walk(self.module) if isinstance(node, ast.ClassDef)):
+            for node in cls_node.body:
+                if isinstance(node, ast.FunctionDef) and _first(node) == self.fn.__code__.co_firstlineno:
+                    self.tree, self.of = node, cls_node
 
     def __bool__(self) -> bool:
-        return self._tree is not None
+        return self.tree is not None
 
     def parameter(self, i: int, default: str) -> str:
         """The name of the i-th parameter."""
@@ -57,29 +70,23 @@ class Method:
         return names[i] if i < len(names) else default
 
     def line(self, number: int | None) -> Line | None:
-        """A line by its number in the file."""
-        if not self or number is None or not self._first <= number < self._first + len(self._lines):
+        """A line of the method by its number in the file."""
+        if self.tree is None or number is None or not _first(self.tree) <= number <= (self.tree.end_lineno or 0):
             return None
-        return Line(self.file, number, self._lines[number - self._first].rstrip())
+        return Line(self.file, number, self.lines[number - 1].rstrip())
 
-    def at(self, node: ast.AST) -> Line | None:
-        """The line on which a piece of the tree begins; for a statement of several lines, all of them, joined."""
+    def at(self, node: ast.AST) -> Line:
+        """The lines of a piece of the tree."""
         start, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
-        text = " ".join(line.strip() for line in self._lines[start - 1 : end])
-        indent = len(self._lines[start - 1]) - len(self._lines[start - 1].lstrip())
-        return Line(self.file, self._first + start - 1, " " * indent + text)
+        return Line(self.file, start, "".join(self.lines[start - 1 : end]).rstrip())
 
     def head(self) -> Line | None:
         """The line with the ``def``."""
-        return self.line(self._first + self._tree.lineno - 1) if self._tree else None
-
-    def decorator(self) -> Line | None:
-        """The line with the ``@staticmethod``; another decorator goes before it."""
-        return self.line(self._first) if self._tree else None
+        return self.line(self.tree.lineno) if self.tree else None
 
     def statements(self) -> Iterator[ast.stmt]:
         """All statements, nested ones included, in the order of the text."""
-        found = [node for node in ast.walk(self._tree) if isinstance(node, ast.stmt)] if self._tree else []
+        found = [node for node in ast.walk(self.tree) if isinstance(node, ast.stmt)] if self.tree else []
         yield from sorted(found[1:], key=lambda node: node.lineno)
 
     def calls(self, name: str) -> Iterator[tuple[ast.stmt, ast.Call]]:
@@ -106,7 +113,7 @@ class Method:
         if not found or found[-1].value is None:
             return None
         value = found[-1].value
-        return found[-1], list(value.elts) if isinstance(value, ast.Tuple) else [value]
+        return found[-1], list(value.elts) if isinstance(value, (ast.Tuple, ast.List)) else [value]
 
     def gradient(self, i: int) -> tuple[ast.stmt, ast.expr] | None:
         """The statement that computes the i-th returned value, and the expression for it in that statement."""
@@ -134,22 +141,9 @@ def _nothing() -> None:
     """Stands in for a method that does not exist."""
 
 
-def replaced(statement: ast.stmt, old: ast.expr, new: str) -> str:
-    """The statement with one of its expressions, or the whole statement if the expression is not in it, replaced."""
-
-    class Swap(ast.NodeTransformer):
-        def visit(self, node: ast.AST) -> Any:
-            return ast.parse(new, mode="eval").body if node is old else self.generic_visit(node)
-
-    return ast.unparse(Swap().visit(statement))
-
-
-def shape_of(method: Method, name: str) -> tuple[str, str]:
-    """An expression for the shape of one of forward's arguments in backward, and the further code that it needs."""
-    if name in getattr(method.fn, "__code__", _nothing.__code__).co_varnames:
-        return f"{name}.shape", ""
-    plain = name.partition("[")[0]
-    return f"ctx.{plain}_shape", f"  # with ctx.{plain}_shape = {plain}.shape in forward"
+def _first(node: ast.FunctionDef | ast.ClassDef) -> int:
+    """The number of the first line, that of a decorator if there is one."""
+    return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 
 def text(node: ast.AST) -> str:
@@ -164,13 +158,7 @@ def described(error: BaseException) -> str:
 
 def remedy(error: BaseException) -> str:
     """The remedy that an error of the library names."""
-    _, said, what = str(error).partition("What to do: ")
-    return f"What to do: {what.splitlines()[0].rstrip('.')}." if said else ""
-
-
-def remedy_lines(error: BaseException) -> str:
-    """The lines of code that an error of the library tells the user to write, if any."""
-    return textwrap.dedent("\n".join(str(error).partition("What to do: ")[2].splitlines()[1:]))
+    return " ".join(str(error).partition("What to do: ")[2].split()).rstrip(".:")
 
 
 def arose_in(error: BaseException, method: Method) -> bool:

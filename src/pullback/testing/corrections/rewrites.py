@@ -1,0 +1,175 @@
+"""Ways to write a method of a Function differently, as patches that an audit tries."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ..findings import Change, Line
+from ..source import Method, text
+from .patches import Patch, below, edited, first
+
+REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
+ARRAYS = ("asarray", "array", "ascontiguousarray")
+
+
+def rewritten(method: Method, change: Callable[[ast.AST], ast.AST]) -> Patch:
+    """All expressions of a method with pieces of them changed by a function, which gets the innermost first."""
+
+    class Visitor(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            return change(self.generic_visit(node))
+
+    pairs = []
+    for statement in method.statements():
+        value = getattr(statement, "value", None)
+        if isinstance(value, ast.expr):
+            new = Visitor().visit(copy.deepcopy(value))
+            if ast.dump(new) != ast.dump(value):
+                pairs.append((value, text(new)))
+    return edited(method, *pairs)
+
+
+def _called(node: ast.AST) -> str:
+    """The name of the function or method that a call calls; empty for anything else."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
+
+
+def on_tensors(method: Method) -> Patch:
+    """The computation on tensors, which is recorded, where it was on their arrays."""
+
+    def change(node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.Call) and not node.keywords:
+            name = _called(node)
+            if name in ("numpy", "detach") and not node.args and isinstance(node.func, ast.Attribute):
+                return node.func.value
+            if name in ("from_numpy", *ARRAYS) and len(node.args) == 1:
+                return node.args[0]
+        return node
+
+    return rewritten(method, change)
+
+
+def attached(method: Method) -> Patch:
+    """Without detach() and .data, which leave the graph."""
+
+    def change(node: ast.AST) -> ast.AST:
+        if _called(node) == "detach" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return node.func.value
+        return node.value if isinstance(node, ast.Attribute) and node.attr == "data" else node
+
+    return rewritten(method, change)
+
+
+def in_one_precision(method: Method) -> Patch:
+    """Without float() and double(), which change the precision."""
+
+    def change(node: ast.AST) -> ast.AST:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not node.args:
+            return node.func.value if _called(node) in ("float", "double", "half") else node
+        return node
+
+    return rewritten(method, change)
+
+
+def by_reshape(method: Method) -> Patch:
+    """With reshape() for view()."""
+
+    def change(node: ast.AST) -> ast.AST:
+        if _called(node) == "view" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node.func.attr = "reshape"
+        return node
+
+    return rewritten(method, change)
+
+
+def keeping_axes(method: Method) -> Iterator[Patch]:
+    """With keepdim=True in a sum along an axis; in each alone, then in all."""
+    pairs = []
+    for node in ast.walk(method.tree) if method.tree else ():
+        if isinstance(node, ast.Call) and _called(node) in REDUCTIONS and isinstance(node.func, ast.Attribute):
+            keys = {keyword.arg for keyword in node.keywords}
+            if "keepdim" not in keys and (node.args or "dim" in keys):
+                new = copy.deepcopy(node)
+                new.keywords.append(ast.keyword("keepdim", ast.Constant(True)))
+                pairs.append((node, text(new)))
+    yield from (edited(method, pair) for pair in pairs)
+    if len(pairs) > 1:
+        yield edited(method, *pairs)
+
+
+def out_of_place(method: Method, line: Line | None) -> Patch:
+    """The statement on a line, which writes to a tensor, as one that makes a new one."""
+    for statement in method.statements():
+        if line is None or statement.lineno != line.number:
+            continue
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            name = statement.target.id
+            value = text(ast.BinOp(ast.Name(name), statement.op, statement.value))
+            return edited(method, (statement, f"{name} = {value}"))
+        call = statement.value if isinstance(statement, (ast.Expr, ast.Assign, ast.Return)) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _called(call).endswith("_"):
+            new = copy.deepcopy(call)
+            assert isinstance(new.func, ast.Attribute)
+            new.func.attr = new.func.attr.rstrip("_")
+            if not isinstance(statement, ast.Expr):
+                return edited(method, (call, text(new)))
+            if isinstance(new.func.value, ast.Attribute) and new.func.value.attr == "data":
+                new.func.value = new.func.value.value
+            root = new.func.value
+            return edited(method, (statement, f"{root.id} = {text(new)}")) if isinstance(root, ast.Name) else ()
+    return ()
+
+
+def recomputed(keeper: Method, backward: Method, name: str, inputs: Sequence[str]) -> Patch:
+    """A value that forward computes from its inputs and saves, computed in backward instead."""
+    made = [s for s in keeper.statements() if isinstance(s, ast.Assign) and text(s.targets[0]) == name]
+    saves = list(keeper.calls("save_for_backward"))
+    reads = [s for s in backward.statements() if isinstance(s, ast.Assign) and text(s.value).endswith("saved_tensors")]
+    if not len(made) == len(saves) == len(reads) == 1:
+        return ()
+    target = reads[0].targets[0]
+    there = [text(element) for element in target.elts] if isinstance(target, ast.Tuple) else []
+    here = [text(argument) for argument in saves[0][1].args]
+    if name not in here or len(there) != len(here):
+        return ()
+    called = dict(zip(here, there, strict=True))
+    local = called.pop(name)
+    used = {node.id for node in ast.walk(made[0].value) if isinstance(node, ast.Name)}
+    called |= {i: i for i in inputs if i in used and i not in called}
+    value = copy.deepcopy(made[0].value)
+    for node in ast.walk(value):
+        if isinstance(node, ast.Name):
+            node.id = called.get(node.id, node.id)
+    lines = [f"{_unpacked(called.values())} = {text(reads[0].value)}", f"{local} = {text(value)}"]
+    return (
+        *edited(keeper, (saves[0][0], f"{text(saves[0][1].func)}({', '.join(called)})")),
+        *edited(backward, (reads[0], below(reads[0], lines))),
+    )
+
+
+def saved(keeper: Method, backward: Method, key: str, given: str, then: str = "") -> Patch:
+    """What an attribute of ctx holds, saved by save_for_backward instead. given: the expression for it; then: what
+    backward computes from it, if that is not it.
+    """
+    statement = keeper.stores(key)
+    nodes = list(ast.walk(backward.tree)) if backward.tree else []
+    uses = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == key]
+    if statement is None or not uses or any(keeper.calls("save_for_backward")):
+        return ()
+    name = given if given.isidentifier() else key
+    made = [] if name == given else [f"{name} = {given}"]
+    ctx, there = keeper.parameter(0, "ctx"), text(uses[0].value)
+    (read,) = first(backward, f"{_unpacked([name])} = {there}.saved_tensors")
+    rest = edited(backward, *((use, then or name) for use in uses))
+    if rest[0].line == read.line:  # one change of that line
+        read, rest = Change(read.line, read.text.removesuffix(read.line.text) + rest[0].text), rest[1:]
+    kept = edited(keeper, (statement, below(statement, [*made, f"{ctx}.save_for_backward({name})"])))
+    return (*kept, read, *rest)
+
+
+def _unpacked(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(names) if len(names) > 1 else f"({''.join(names)},)"
