@@ -7,6 +7,7 @@ user's line it has to show, and what the corrected line has to contain. Everythi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -141,7 +142,7 @@ class SoftmaxWithoutKeepdim(Function):
     ROW,
     says=("another order than forward takes its arguments",),
     line="return grad_a, grad_b",
-    corrected="return grad_b, grad_a",
+    corrected="+ grad_b = grad_output * a if ctx.needs_input_grad[1] else None",
 )
 class GradientsExchanged(Function):
     @staticmethod
@@ -162,7 +163,7 @@ class GradientsExchanged(Function):
     X,
     says=("backward gave no gradient (None) for x",),
     line="return None",
-    corrected="return grad_output * derivative",
+    corrected="grad_output times the derivative",
 )
 class ReturnsNone(Function):
     @staticmethod
@@ -179,7 +180,7 @@ class ReturnsNone(Function):
     torch.tensor([0.3 + 0.4j, -1.1 + 0.2j]),
     says=("complex conjugate",),
     line="return grad_output * 2 * z",
-    corrected="grad_output * derivative.conj()",
+    corrected="+ return grad_output * (2 * z).conj()",
 )
 class SquareWithoutConjugate(Function):
     @staticmethod
@@ -198,7 +199,7 @@ class SquareWithoutConjugate(Function):
     X,
     says=("diagonal", "other elements of the input are missing"),
     line="return grad_output * y * (1 - y)",
-    corrected="grad_output * derivative",
+    corrected="grad_output times the derivative",
 )
 class SoftmaxDiagonalOnly(Function):
     @staticmethod
@@ -237,7 +238,7 @@ class IgnoresGradOutput(Function):
     X,
     says=("those for v and w to add up",),
     line="return 3 * grad_output.clamp(-1, 1)",
-    corrected="# grad_output * derivative",
+    corrected="grad_output times the derivative",
 )
 class ClipsItsGradient(Function):
     @staticmethod
@@ -254,18 +255,20 @@ class ClipsItsGradient(Function):
     X,
     says=("changes with x",),
     line="ctx.mark_non_differentiable(y)",
-    corrected="without ctx.mark_non_differentiable",
+    corrected="- ctx.mark_non_differentiable(y)",
 )
 class MarksItsOnlyOutput(Function):
     @staticmethod
     def forward(ctx, x):
         y = x.exp()
+        ctx.save_for_backward(y)
         ctx.mark_non_differentiable(y)
         return y
 
     @staticmethod
     def backward(ctx, grad_output):
-        return None
+        (y,) = ctx.saved_tensors
+        return grad_output * y
 
 
 @faulty(
@@ -335,7 +338,7 @@ class ExpMinusOne(Function):
     X,
     says=("s, which save_for_backward keeps, was computed in forward", "a constant", "@once_differentiable"),
     line="ctx.save_for_backward(x, s)",
-    corrected="ctx.save_for_backward(x)  # and compute s in backward",
+    corrected="+ s = x.sigmoid()",
 )
 class SwishWithSavedSigmoid(Function):
     @staticmethod
@@ -355,7 +358,7 @@ class SwishWithSavedSigmoid(Function):
     X,
     says=("grow, which save_for_backward keeps, was computed in forward",),
     line="ctx.save_for_backward(grow, decay)",
-    corrected="ctx.save_for_backward(decay, x)  # and compute grow in backward",
+    corrected="compute grow in backward",
 )
 class SinhWithSavedExponentials(Function):
     """What a double backward cannot see through: both exponentials were computed where nothing is recorded."""
@@ -377,7 +380,7 @@ class SinhWithSavedExponentials(Function):
     X,
     says=("ctx.slope was computed in forward", "a constant"),
     line="ctx.slope = 2 * x",
-    corrected="ctx.save_for_backward(x)  # and compute slope in backward",
+    corrected="+ return grad_output * (2 * x)",
     also=("kept-on-ctx",),
 )
 class SquareWithSlopeOnCtx(Function):
@@ -414,8 +417,8 @@ class CubeDetached(Function):
     "second-derivative-raises",
     X,
     says=("Can't call numpy() on Tensor that requires grad", "marked @once_differentiable"),
-    line="@staticmethod",
-    corrected="@once_differentiable",
+    line="def backward(ctx, grad_output):",
+    corrected="+ return grad_output * np.cos(x)",
 )
 class SineInNumPy(Function):
     @staticmethod
@@ -495,7 +498,7 @@ class DotWithWrongBatch(Function):
     M,
     says=("what a loop over a batch of 3 gives", "NumPy cannot have the values"),
     line="return torch.from_numpy(np.exp(x.numpy()))",
-    corrected="generate_vmap_rule = True  # needs forward and backward in operations on tensors",
+    corrected="+ return np.exp(x)",
 )
 class NumPyWithGeneratedRule(Function):
     generate_vmap_rule = True
@@ -524,7 +527,7 @@ class NumPyWithGeneratedRule(Function):
     ROW,
     says=("a gradient of shape [3] for b", "one of shape [2, 3]", "summed over the axes that forward broadcast"),
     line="return grad_output, grad_output",
-    corrected="return (grad_output, grad_output.sum_to_size(ctx.b_shape))  # with ctx.b_shape",
+    corrected="+ return grad_output, grad_output.sum_to_size(ctx.b_shape) if ctx.needs_input_grad[1] else None",
 )
 class AddWithoutSum(Function):
     @staticmethod
@@ -541,7 +544,7 @@ class AddWithoutSum(Function):
     X,
     says=("got []", "the shape of 'x'"),
     line="return grad_output",
-    corrected="return grad_output.expand(ctx.x_shape)  # with ctx.x_shape = x.shape in forward",
+    corrected="+ return grad_output.expand(ctx.x_shape)",
 )
 class SumWithoutExpand(Function):
     @staticmethod
@@ -596,7 +599,7 @@ class GradientForANumber(Function):
     X,
     says=("a tensor, or None", "ndarray"),
     line="return grad",
-    corrected="return pullback.from_numpy(grad)",
+    corrected="+ grad = 2 * grad_output",
 )
 class ReturnsAnArray(Function):
     @staticmethod
@@ -633,7 +636,7 @@ class DoublesInBackward(Function):
     X,
     says=("the same kind of numbers as its input", "complex128 for 'x', which is float64"),
     line="return grad_output * (2 + 0j)",
-    corrected="return (grad_output * (2 + 0j)).real",
+    corrected="+ return (grad_output * (2 + 0j)).real",
 )
 class ComplexGradientOfARealInput(Function):
     @staticmethod
@@ -660,7 +663,7 @@ class DoublesInForward(Function):
 
     @staticmethod
     def backward(ctx, grad_output):
-        return grad_output * torch.from_numpy(np.linspace(1, 2, 3))
+        return grad_output * torch.from_numpy(np.linspace(1, 2, 3)).to(grad_output.dtype)
 
 
 class Elsewhere(torch.Tensor):
@@ -697,7 +700,7 @@ class LeavesItsDevice(Function):
     ROW,
     says=("the gradient of b", "one entry for each argument of forward, in order"),
     line="grad_b = grad_output * a if ctx.needs_input_grad[0] else None",
-    corrected="if ctx.needs_input_grad[1]:",
+    corrected="+ grad_b = grad_output * a if ctx.needs_input_grad[1] else None",
 )
 class WrongNeedsIndex(Function):
     @staticmethod
@@ -719,7 +722,7 @@ class WrongNeedsIndex(Function):
     ROW,
     says=("None for a, and no work done for it, where ctx.needs_input_grad[0] is False",),
     line="return grad_output * b, grad_output * a",
-    corrected="return (grad_output * b if ctx.needs_input_grad[0] else None, grad_output * a)",
+    corrected="+ return grad_output * b if ctx.needs_input_grad[0] else None, grad_output * a",
 )
 class ComputesAll(Function):
     @staticmethod
@@ -760,7 +763,7 @@ class ComputesAllAndHidesIt(Function):
     X,
     says=("only output 0 is used, and grad_cos is None", "set_materialize_grads(False)"),
     line="return grad_sin * x.cos() - grad_cos * x.sin()",
-    corrected="if grad_cos is not None:",
+    corrected="- ctx.set_materialize_grads(False)",
 )
 class FailsForNone(Function):
     @staticmethod
@@ -780,7 +783,7 @@ class FailsForNone(Function):
     X,
     says=("another gradient of x than with zeros in its place",),
     line="return None",
-    corrected="is not None",
+    corrected="- ctx.set_materialize_grads(False)",
 )
 class GivesUpForNone(Function):
     @staticmethod
@@ -804,7 +807,6 @@ class GivesUpForNone(Function):
     says=("grad_output to be the same after backward", "hand the same tensor to other nodes"),
     line="grad_output *= 2",
     corrected="grad_output = grad_output * 2",
-    also=("second-derivative-raises",),
 )
 class ScalesItsGradientInPlace(Function):
     @staticmethod
@@ -822,7 +824,7 @@ class ScalesItsGradientInPlace(Function):
     X,
     says=("x to be the same after forward", "ctx.mark_dirty"),
     line="x.mul_(2)",
-    corrected="x = x.mul(2)  # or ctx.mark_dirty(x), and return x",
+    corrected="+ x = x.mul(2)",
 )
 class WritesToItsInput(Function):
     @staticmethod
@@ -840,7 +842,7 @@ class WritesToItsInput(Function):
     X,
     says=("the saved tensors to be the same after backward",),
     line="x.data.mul_(2)",
-    corrected="x = x.data.mul(2)",
+    corrected="+ x = x.mul(2)",
 )
 class WritesToItsSavedTensor(Function):
     @staticmethod
@@ -899,7 +901,7 @@ class NoiseOfItsOwn(Function):
     X,
     says=("nor draw random numbers of its own",),
     line="mask = torch.rand_like(grad_output) > 0.5",
-    corrected="ctx.save_for_backward(mask)",
+    corrected="save what forward drew by ctx.save_for_backward",
     also=("random",),
 )
 class DropoutDrawnTwice(Function):
@@ -940,7 +942,7 @@ class PopsItsStack(Function):
     M,
     says=("inputs that are not contiguous",),
     line="def forward(ctx, x):",
-    corrected="def forward(ctx, x):\n    x = x.contiguous()",
+    corrected="+ x = x.contiguous()",
 )
 class ReadsMemoryAsItLies(Function):
     @staticmethod
@@ -995,7 +997,7 @@ class FlattensItsGradientByView(Function):
     M,
     says=("an incoming gradient that is not contiguous", "as that of sum() is not"),
     line="def backward(ctx, grad_output):",
-    corrected="\n    grad_output = grad_output.contiguous()",
+    corrected="+ grad_output = grad_output.contiguous()",
     also=("zero-dim",),
 )
 class ReadsItsGradientAsItLies(Function):
@@ -1058,7 +1060,7 @@ class NeedsAnElement(Function):
     X,
     says=("SavesOnItsClass.x belongs to all calls", "changed by a second one"),
     line="SavesOnItsClass.x = x.detach()",
-    corrected="ctx.x = x.detach()  # and ctx.x in backward",
+    corrected="keep it on ctx",
     also=("kept-alive", "wrong-second-derivative"),
 )
 class SavesOnItsClass(Function):
@@ -1080,7 +1082,7 @@ _BUFFER: dict[Any, Any] = {}
     X,
     says=("the outputs of the first call changed by a second one",),
     line="def forward(ctx, x):",
-    corrected="ctx.",
+    corrected="keep it on ctx",
     also=("kept-alive", "wrong-derivative"),
 )
 class ReusesItsBuffer(Function):
@@ -1103,7 +1105,7 @@ _GRADIENT = np.zeros(3)
     X,
     says=("the gradients of the first call changed by a second one",),
     line="def forward(ctx, x):",
-    corrected="ctx.",
+    corrected="keep it on ctx",
     also=("zero-dim",),
 )
 class ReusesTheBufferOfItsGradient(Function):
@@ -1125,7 +1127,7 @@ class ReusesTheBufferOfItsGradient(Function):
     X,
     says=("a write to x in between", "another gradient, and no error", "ctx.array keeps x"),
     line="ctx.array = x.numpy()",
-    corrected="ctx.save_for_backward(x)",
+    corrected="save x by ctx.save_for_backward",
     also=("kept-on-ctx",),
 )
 class KeepsTheArrayOfItsInput(Function):
@@ -1148,7 +1150,7 @@ _WEIGHT = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     X,
     says=("_WEIGHT, of shape [3], which comes from outside", "its gradient is lost"),
     line="def forward(ctx, x):",
-    corrected="def forward(ctx, x, _WEIGHT):  # and UsesAGlobalParameter.apply(..., _WEIGHT)",
+    corrected="make it an argument of forward",
     also=("zero-dim",),
 )
 class UsesAGlobalParameter(Function):
@@ -1166,7 +1168,7 @@ class UsesAGlobalParameter(Function):
     X,
     says=("received a tensor that was not an input",),
     line="ctx.mark_dirty(y)",
-    corrected="do what the warning says",
+    corrected="- ctx.mark_dirty(y)",
 )
 class MarksItsOutputDirty(Function):
     @staticmethod
@@ -1185,7 +1187,7 @@ class MarksItsOutputDirty(Function):
     X,
     says=("tensors of a call to be freed", "RemembersAll.seen holds them"),
     line="RemembersAll.seen.append(x)",
-    corrected="what belongs to one call lives on its ctx",
+    corrected="- RemembersAll.seen.append(x)",
 )
 class RemembersAll(Function):
     seen: list[Any] = []  # noqa: RUF012 - the fault
@@ -1205,7 +1207,7 @@ class RemembersAll(Function):
     X,
     says=("until the garbage collector ran", "ctx.y leads back to ctx"),
     line="ctx.y = y",
-    corrected="ctx.save_for_backward(y)",
+    corrected="+ ctx.save_for_backward(y)",
 )
 class KeepsItsOutputOnCtx(Function):
     @staticmethod
@@ -1224,7 +1226,7 @@ class KeepsItsOutputOnCtx(Function):
     X,
     says=("ctx.again leads back to ctx",),
     line="ctx.again = lambda: ctx",
-    corrected="leave out ctx.again",
+    corrected="- ctx.again = lambda: ctx",
 )
 class KeepsAClosureOfCtx(Function):
     @staticmethod
@@ -1242,7 +1244,7 @@ class KeepsAClosureOfCtx(Function):
     X,
     says=("a tensor of shape [3] still on ctx.x", "what save_for_backward keeps is freed and checked"),
     line="ctx.x = x",
-    corrected="ctx.save_for_backward(x)",
+    corrected="+ ctx.save_for_backward(x)",
     also=("unchecked-write",),
 )
 class KeepsItsInputOnCtx(Function):
@@ -1279,18 +1281,20 @@ class FailsInForward(Function):
 @faulty(
     "forward-raises",
     X,
-    says=("expected to return a Tensor", "from_numpy"),
+    says=("expected to return a Tensor",),
     line="return np.exp(x.numpy())",
-    corrected="return pullback.from_numpy(np.exp(x.numpy()))",
+    corrected="+ return torch.from_numpy(np.exp(x.numpy()))",
 )
 class ReturnsAnArrayFromForward(Function):
     @staticmethod
     def forward(ctx, x):
+        ctx.save_for_backward(x)
         return np.exp(x.numpy())
 
     @staticmethod
     def backward(ctx, grad_output):
-        return grad_output
+        (x,) = ctx.saved_tensors
+        return grad_output * x.exp()
 
 
 @faulty(
@@ -1298,7 +1302,7 @@ class ReturnsAnArrayFromForward(Function):
     X,
     says=("HasNoBackward has no backward",),
     line="def forward(ctx, x):",
-    corrected="def backward(ctx, grad_output):",
+    corrected="add @staticmethod def backward(ctx, grad_output)",
 )
 class HasNoBackward(Function):
     @staticmethod
@@ -1328,7 +1332,7 @@ class ReturnsANumber(Function):
     X,
     says=("AttributeError", "scale"),
     line="return grad_output * ctx.scale",
-    corrected="this line fails",
+    corrected="mend this line",
 )
 class ForgetsItsScale(Function):
     @staticmethod
@@ -1345,7 +1349,7 @@ class ForgetsItsScale(Function):
     X,
     says=("a result for inputs of float32", "float64 only"),
     line='raise TypeError("float64 only")',
-    corrected="dtypes=(pullback.float64,)",
+    corrected="give dtypes= to the audit",
 )
 class TakesDoublesOnly(Function):
     @staticmethod
@@ -1364,7 +1368,7 @@ class TakesDoublesOnly(Function):
     torch.tensor([1.0, -2.0, 3.0]),
     says=("while this was checked: first derivatives", "whole numbers only"),
     line='raise ValueError("whole numbers only")',
-    corrected="this line failed",
+    corrected="inputs that are moved a little",
 )
 class TakesWholeNumbersOnly(Function):
     @staticmethod
@@ -1376,3 +1380,276 @@ class TakesWholeNumbersOnly(Function):
     @staticmethod
     def backward(ctx, grad_output):
         return 2 * grad_output
+
+
+# Corrections that have to be right in themselves ----------------------------------------------------------------------
+
+
+@faulty(
+    "forward-raises",
+    X,
+    says=("found ndarray",),
+    line="ctx.save_for_backward(y)",
+    corrected="+ ctx.save_for_backward(torch.from_numpy(y))",
+)
+class SavesAnArray(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = np.asarray(np.exp(x.numpy()))
+        ctx.save_for_backward(y)
+        return torch.from_numpy(y)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (y,) = ctx.saved_tensors
+        return grad_output * y
+
+
+@faulty(
+    "forward-raises",
+    X,
+    says=("found int",),
+    line="ctx.save_for_backward(x, 2)",
+    corrected="keep anything else as an attribute",
+)
+class SavesANumber(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, 2)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, n = ctx.saved_tensors
+        return grad_output * n * x
+
+
+@faulty(
+    "gradient-type",
+    X,
+    says=("returned a set",),
+    line="return {grad_output * 2}",
+    corrected="+ return grad_output * 2",
+)
+class ReturnsASet(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return {grad_output * 2}
+
+
+@faulty(
+    "gradient-type",
+    X,
+    says=("returned a dict",),
+    line='return {"x": grad_output * 2}',
+    corrected="+ return grad_output * 2",
+)
+class ReturnsADict(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return {"x": grad_output * 2}
+
+
+@faulty(
+    "gradient-type",
+    X,
+    says=("returned a generator",),
+    line="return (grad_output * k for k in (2,))",
+    corrected="+ return tuple((grad_output * k for k in (2,)))",
+)
+class ReturnsAGenerator(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (grad_output * k for k in (2,))
+
+
+@faulty(
+    "unneeded-gradient",
+    X,
+    ROW,
+    says=("None for a, and no work done for it",),
+    line="return [grad_output * b, grad_output * a]",
+    corrected="+ return [grad_output * b if ctx.needs_input_grad[0] else None, grad_output * a]",
+)
+class ReturnsAList(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return [grad_output * b, grad_output * a]
+
+
+@faulty(
+    "unneeded-gradient",
+    X,
+    ROW,
+    says=("None for a, and no work done for it",),
+    line="return tuple(both)",
+    corrected="compute it only if ctx.needs_input_grad[0]",
+)
+class ReturnsAListMadeBefore(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        both = [grad_output * b, grad_output * a]
+        return tuple(both)
+
+
+@faulty(
+    "gradient-type",
+    X,
+    says=("ndarray",),
+    line="return 2 * x.numpy() * grad_output.numpy()",
+    corrected="+ return 2 * x * grad_output",
+)
+class ReturnsAnArrayOfProducts(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x.numpy() * grad_output.numpy()
+
+
+@faulty(
+    "second-derivative-raises",
+    X,
+    says=("Can't call numpy()",),
+    line="def backward(ctx, grad_output):",
+    corrected="+ return 2 * x * grad_output",
+    also=("zero-dim",),
+)
+class ComputesOnArrays(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.from_numpy(2 * x.numpy() * grad_output.numpy())
+
+
+@faulty(
+    "second-derivative-raises",
+    X,
+    says=("Can't call numpy()",),
+    line="def backward(ctx, grad_output):",
+    corrected="+ @once_differentiable",
+)
+class ComputesByNumPyAlone(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        slope = np.array([math.cos(v) for v in x.numpy().ravel()])
+        return grad_output * torch.from_numpy(slope.reshape(x.shape)).to(x.dtype)
+
+
+@faulty(
+    "gradient-dtype",
+    X,
+    says=("one of float32",),
+    line="return (2 * x * grad_output).float()",
+    corrected="+ return 2 * x * grad_output",
+)
+class CastsItsGradient(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (2 * x * grad_output).float()
+
+
+@faulty(
+    "wrong-derivative",
+    torch.tensor([[0.7, -1.2, 0.1], [0.4, 0.9, -0.3], [-0.6, 0.2, 1.1]]),
+    says=("without keepdim=True",),
+    line="return s * (grad_output - total)",
+    corrected="+ total = (grad_output * s).sum(1, keepdim=True)",
+)
+class SoftmaxSummedBefore(Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = x.exp()
+        s = e / e.sum(1, keepdim=True)
+        ctx.save_for_backward(s)
+        return s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (s,) = ctx.saved_tensors
+        total = (grad_output * s).sum(1)
+        return s * (grad_output - total)
+
+
+@faulty(
+    "backward-raises",
+    M,
+    says=("the shapes are [2, 3] and [2]", "in SoftmaxOfARectangle.backward"),
+    line="return s * (grad_output - total)",
+    corrected="+ total = (grad_output * s).sum(1, keepdim=True)",
+)
+class SoftmaxOfARectangle(Function):
+    @staticmethod
+    def forward(ctx, x):
+        e = x.exp()
+        s = e / e.sum(1, keepdim=True)
+        ctx.save_for_backward(s)
+        return s
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (s,) = ctx.saved_tensors
+        total = (grad_output * s).sum(1)
+        return s * (grad_output - total)
+
+
+@faulty(
+    "no-derivative",
+    X,
+    says=("outputs of int64 alone",),
+    line="return x.argsort()",
+    corrected="+ ctx.mark_non_differentiable(output)",
+)
+class OrdersOnly(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.argsort()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return None

@@ -1,95 +1,275 @@
-"""What the audit prints as the corrected line is put into the class: the class runs, and the fault is gone."""
+"""What the audit prints as a correction is put into the file of the Function, which is imported and audited again.
+
+The lines are read from the printed page, and the file has its own imports alone. The finding has to be gone, and no
+other may have come. Where no code is printed, WITHOUT_CODE says why not.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
+import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import pullback
-from pullback.testing import audit
+from pullback.testing import Audit, Change, Finding, Line, audit
+from pullback.testing.corrections.trials import Trials
+from tests.testing import faulty_functions
+from tests.testing.faulty_functions import FAULTY, Planted
 
-CLASS = """
-import numpy as np
-import pullback
-from pullback.autograd.function import once_differentiable
-
-
-class Planted(pullback.autograd.Function):
-    @staticmethod
-    def forward(ctx, x):
-        {forward}
-        return x * x.exp()
-
-    @staticmethod{once}
-    def backward(ctx, g):
-        {backward}
-"""
-ONCE = "\n    @once_differentiable"
+SOURCE = Path(faulty_functions.__file__).read_text("utf-8")
 
 
-class Case(NamedTuple):
-    """The line of forward that keeps something, what backward returns, and whether it is `once_differentiable`."""
-
-    kept: str
-    returned: str
-    once: str = ""
-
-
-CASES = {
-    "an input": Case("ctx.x = x", "g * (ctx.x + 1) * ctx.x.exp()"),
-    "an input under another name": Case("ctx.given = x", "g * (ctx.given + 1) * ctx.given.exp()"),
-    "a tensor": Case("ctx.e = x.exp()", "g * (x + 1) * ctx.e", ONCE),
-    "a variable under another name": Case("e = x.exp(); ctx.kept = e", "g * (x + 1) * ctx.kept", ONCE),
-    "an array": Case("ctx.e = np.exp(x.numpy())", "g * (x + 1) * ctx.e", ONCE),
-    "a variable that is an array": Case("e = np.exp(x.numpy()); ctx.kept = e", "g * (x + 1) * ctx.kept", ONCE),
-    "what loses a derivative": Case("ctx.e = x.exp()", "g * (x + 1) * ctx.e"),
-    "an array that loses a derivative": Case("ctx.e = np.exp(x.numpy())", "g * (x + 1) * ctx.e"),
-}
+def applied(result: Audit, finding: Finding, source: str) -> str:
+    """The text of a file with the lines of a finding as `as_markdown` prints them, each with its place."""
+    page = dataclasses.replace(result, findings=(finding,)).as_markdown()
+    (diff,) = re.findall(r"```diff\n(.*?)\n```", page, re.DOTALL)
+    lines = source.splitlines()
+    places = list(re.finditer(r"^# \S+:(\d+)\n((?:[-+ ].*\n?|\n)*)", diff, re.MULTILINE))
+    assert len(places) == len(finding.changes), diff
+    for place in sorted(places, key=lambda found: -int(found[1])):
+        at, printed = int(place[1]) - 1, place[2].splitlines()
+        old, new = ([line[1:] for line in printed if line[:1] in kinds] for kinds in ("- ", "+ "))
+        assert old != new, diff
+        assert lines[at : at + len(old)] == old, diff
+        lines[at : at + len(old)] = new
+    return "\n".join(lines) + "\n"
 
 
-def made(path: Path, forward: str, backward: str, once: str) -> Any:
-    indent = "\n        "
-    path.write_text(CLASS.format(forward=forward.replace("; ", indent), backward=backward, once=once), "utf-8")
+def imported(path: Path, source: str) -> Any:
+    path.write_text(source, "utf-8")
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Planted
+    sys.modules[spec.name] = module  # where dataclasses look for it
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules[spec.name]
+    return module
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_corrected_line_does_what_the_audit_says(name: str, tmp_path: Path) -> None:
-    case = CASES[name]
+def codes(result: Audit) -> Counter[str]:
+    return Counter(finding.code for finding in result.findings)
+
+
+def assert_each_mends(result: Audit, name: str, inputs: tuple[Any, ...], source: str, folder: Path) -> None:
+    for number, finding in enumerate(result.findings):
+        if finding.changes:
+            module = imported(folder / f"mended_{name}_{number}.py", applied(result, finding, source))
+            left = codes(audit(getattr(module, name), *inputs))
+            assert left <= codes(result) - Counter([finding.code]), f"{left} with\n{finding}"
+            terminal = {line.strip() for change in finding.changes for line in change.text.splitlines()}
+            assert terminal <= {line[4:].strip() for line in str(finding).splitlines()}
+
+
+@pytest.mark.parametrize("planted", FAULTY, ids=lambda planted: planted.function.__name__)
+def test_what_is_printed_mends_a_planted_fault(planted: Planted, tmp_path: Path) -> None:
+    result = audit(planted.function, *planted.inputs)
+    assert_each_mends(result, planted.function.__name__, planted.inputs, SOURCE, tmp_path)
+
+
+WITHOUT_CODE = {
+    "ReturnsNone": "no line computes the derivative",
+    "SoftmaxDiagonalOnly": "the derivative is another one",
+    "ClipsItsGradient": "the clipping may be meant elsewhere",
+    "WrongInSingle": "what the branch was for is not known",
+    "ExpMinusOne": "the form that keeps the digits depends on the function",
+    "SinhWithSavedExponentials": "two values are lost, and one statement computes both",
+    "DotWithWrongBatch": "how to place the axes depends on the computation",
+    "LeavesItsDevice": "where the tensor was made on purpose is not known",
+    "NoiseOfItsOwn": "which generator is meant is not known",
+    "DropoutDrawnTwice": "forward has to name what it drew",
+    "PopsItsStack": "what the stack is for is not known",
+    "NeedsAnAxis": "what the length stands for is not known",
+    "NeedsAnElement": "whether to take or to refuse such inputs is not known",
+    "SavesOnItsClass": "what is shared may be read elsewhere",
+    "ReusesItsBuffer": "what is shared may be read elsewhere",
+    "ReusesTheBufferOfItsGradient": "what is shared may be read elsewhere",
+    "KeepsTheArrayOfItsInput": "forward reads the attribute as well",
+    "UsesAGlobalParameter": "the calls of apply change as well",
+    "FailsInForward": "the error is the author's",
+    "HasNoBackward": "the derivative is not known",
+    "ReturnsANumber": "which tensor is meant is not known",
+    "ForgetsItsScale": "the value is not known",
+    "TakesDoublesOnly": "the refusal is meant",
+    "TakesWholeNumbersOnly": "the refusal is meant",
+    "SavesANumber": "backward unpacks it with the tensors",
+    "ReturnsAListMadeBefore": "no expression of the return is the gradient",
+}
+"""Planted faults whose finding says in words what to do, and why no code does; the list may only become shorter."""
+
+
+def test_all_others_are_mended_by_code() -> None:
+    without = set()
+    for planted in FAULTY:
+        found = audit(planted.function, *planted.inputs).findings
+        if not next(finding for finding in found if finding.code == planted.code).changes:
+            without.add(planted.function.__name__)
+    assert without == WITHOUT_CODE.keys()
+    assert len(WITHOUT_CODE) <= 26
+
+
+# -- names of the library, as a file can write them --------------------------------------------------------------------
+
+HEADS = {
+    "import pullback as torch": "torch.autograd.Function",
+    "import pullback": "pullback.autograd.Function",
+    "import pullback as pb": "pb.autograd.Function",
+    "from pullback.autograd import Function": "Function",
+    "from pullback.autograd import (\n    Function,\n)": "Function",
+    "from pullback import autograd": "autograd.Function",
+    "import pullback.autograd as ag": "ag.Function",
+    "from pullback.autograd.function import Function, once_differentiable as once": "Function",
+    "from pullback import from_numpy as tensor_of\nfrom pullback.autograd import Function": "Function",
+}
+
+CLASS = '''"""A file of its own."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+{head}
+
+SCALE = 1.0
+
+
+class Mine({base}):
+    @staticmethod
+    def forward(ctx, x: "float64[n]"):
+        {forward}
+
+    @staticmethod{once}
+    def backward(ctx, g):
+        {backward}
+'''
+SAVED = "(x,) = ctx.saved_tensors; "
+LOOP = "np.array([math.cos(v) for v in x.numpy().ravel()], x.numpy().dtype).reshape(x.shape)"
+FILES = {
+    "an array saved": ("y = np.asarray(np.exp(x.numpy())); ctx.save_for_backward(y); return x.exp()", "(y,) = ctx.saved_tensors; return g * y"),
+    "an array returned": ("ctx.save_for_backward(x); return np.sin(x.numpy())", SAVED + "return g * x.cos()"),
+    "an array as gradient": ("ctx.save_for_backward(x); return x.sin()", SAVED + f"return np.asarray(g.numpy() * {LOOP})"),
+    "a backward in NumPy": ("ctx.save_for_backward(x); return x.sin()", SAVED + f"return g * x.new_tensor({LOOP})"),
+    "an array on ctx": ("ctx.e = np.exp(x.numpy()); return x.exp()", "return g * x.new_tensor(ctx.e)"),
+    "a set": ("return 2 * x", "return {2 * g}"),
+    "a product": ("ctx.save_for_backward(x); return x * x", SAVED + "return (2 * x.numpy() * g.numpy())"),
+    "a rounded gradient": ("ctx.save_for_backward(x); return x * x", SAVED + "return (2 * x * g).float()"),
+    "an order": ("return x.argsort()", "return None"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_printed_runs_with_the_imports_of_the_file(name: str, head: str, tmp_path: Path) -> None:
+    forward, backward = (code.replace("; ", "\n        ") for code in FILES[name])
+    source = CLASS.format(head=head, base=HEADS[head], forward=forward, backward=backward, once="")
     x = pullback.tensor([0.5, -1.0, 1.5], dtype=pullback.float64)
-    saved = "; ctx.save_for_backward(x)" if "x + 1" in case.returned else ""
-    begin = "(x,) = ctx.saved_tensors\n        " if saved else ""
-    planted = made(tmp_path / "before.py", case.kept + saved, f"{begin}return {case.returned}", case.once)
-    findings = [f for f in audit(planted, x).findings if f.code in ("kept-on-ctx", "lost-derivative")]
-    assert "kept-on-ctx" in {f.code for f in findings}
-    corrections = {f.corrected for f in findings}
-    assert len(corrections) == 1, "two findings about one line contradict each other"
-    line, _, then = corrections.pop().partition("  # and ")
-    key = re.search(r"ctx\.(\w+) = (.*)", case.kept)
-    assert key is not None
-    before = "; ".join(part for part in case.kept.split("; ") if "ctx." not in part)
-    forward = "; ".join(part for part in (before, line) if part)
-    if saved and "save_for_backward(x)" not in line:  # it saved x already: one call keeps both
-        forward = forward.replace("save_for_backward(", "save_for_backward(x, ")
-        then = then.replace("(", "(x, ", 1)
-    if then.startswith("compute"):
-        computed = re.search(r"compute (\w+) in backward", then)
-        assert computed is not None
-        value = key[2].replace("np.exp(x.numpy())", "np.exp(x)")
-        then, used = f"(x,) = ctx.saved_tensors\n        {computed[1]} = {value}", computed[1]
-    else:
-        then = then.removesuffix(" in backward")
-        used = then.partition(",) =")[0].strip("(").split(", ")[-1]
-    returned = case.returned.replace(f"ctx.{key[1]}", used)
-    mended = made(tmp_path / "after.py", forward, f"{then}\n        return {returned}", case.once)
-    assert not {f.code for f in audit(mended, x).findings} & {"kept-on-ctx", "lost-derivative", "unchecked-write"}
+    result = audit(imported(tmp_path / "mine.py", source).Mine, x)
+    assert result.findings
+    assert result.findings[0].changes or name == "an array on ctx", str(result)
+    assert_each_mends(result, "Mine", (x,), source, tmp_path)
+
+
+# -- what is kept on ctx -----------------------------------------------------------------------------------------------
+
+
+ONCE = "\n    @pullback.autograd.function.once_differentiable"
+KEPT = {
+    "an input": ("ctx.x = x", "g * (ctx.x + 1) * ctx.x.exp()"),
+    "an input under another name": ("ctx.given = x", "g * (ctx.given + 1) * ctx.given.exp()"),
+    "what is computed from an input": ("ctx.e = x.exp()", "g * (ctx.e + ctx.e * ctx.e.log())"),
+    "an array": ("ctx.e = np.exp(x.numpy())", "g * (x.new_tensor(ctx.e) * (1 + x.new_tensor(ctx.e).log()))"),
+    "what is once differentiable": ("ctx.e = x.exp()", "g * (ctx.e + ctx.e * ctx.e.log())", ONCE),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_kept_on_ctx_is_saved_instead(name: str, tmp_path: Path) -> None:
+    kept, returned, *once = KEPT[name]
+    head, base = "import pullback", "pullback.autograd.Function"
+    forward = f"{kept}\n        return x * x.exp()"
+    source = CLASS.format(head=head, base=base, forward=forward, backward=f"return {returned}", once="".join(once))
+    x = pullback.tensor([0.5, 0.3, 1.5], dtype=pullback.float64)
+    result = audit(imported(tmp_path / "mine.py", source).Mine, x)
+    found = [finding for finding in result.findings if finding.code in ("kept-on-ctx", "lost-derivative")]
+    assert "kept-on-ctx" in {finding.code for finding in found}
+    assert len({finding.changes for finding in found}) == 1, "two findings about one line contradict each other"
+    assert len({finding.advice for finding in found}) == 1
+    assert found[0].changes, str(result)
+    source = applied(result, found[0], source)
+    mended = imported(tmp_path / "mended.py", source).Mine
+    assert not audit(mended, x).findings
     assert pullback.autograd.gradcheck(mended.apply, x.clone().requires_grad_())
+
+
+# -- where no code may be printed --------------------------------------------------------------------------------------
+
+
+class Doubled(pullback.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g
+
+
+class Inherits(Doubled):
+    pass
+
+
+def test_a_correction_that_cannot_be_tried_is_said_in_words() -> None:
+    x = pullback.tensor([0.5, -1.0])
+    assert audit(Doubled, x).findings[0].corrected == "return 2 * g"
+    (finding,) = audit(Inherits, x).findings
+    assert not finding.changes
+    assert "- " not in str(finding).replace("= -", "")
+    assert finding.todo.startswith("What to do: have backward give g times the derivative of output")
+    assert finding.as_dict()["advice"]
+
+
+def test_a_class_in_a_function_is_tried_with_the_variables_around_it() -> None:
+    factor = 3.0
+
+    class Inner(pullback.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return factor * x
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return -factor * g
+
+    (finding,) = audit(Inner, pullback.tensor([0.5, -1.0])).findings
+    assert finding.corrected == "return -(-factor * g)"
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "printed"),
+    [
+        ("return g", "return 2 * g", ["-return g", "+return 2 * g"]),
+        ("import a", "import a\nimport b", [" import a", "+import b"]),
+        ("ctx.x = x", "", ["-ctx.x = x"]),
+    ],
+)
+def test_a_change_is_shown_as_what_goes_comes_and_stays(line: str, text: str, printed: list[str]) -> None:
+    assert Change(Line("f.py", 1, line), text).diff() == printed
+
+
+def test_a_change_that_changes_nothing_is_never_shown() -> None:
+    line = Line("f.py", 1, "return g")
+    tried: list[Any] = []
+    trials = Trials(Doubled, {}, lambda copy: tried.append(copy) or {})
+    same, other = Change(line, "return g"), Change(line, "return 2 * g")
+    patches = ((same,), (other, same), ())
+    assert trials.settled(Finding("kink", "a", "b", line=line, patches=patches)).changes == ()
+    assert not tried

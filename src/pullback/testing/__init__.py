@@ -1,19 +1,20 @@
 """Tools for testing user code: the audit of a Function, a comparison of results, and inputs.
 
-`audit` says whether a Function keeps its contract, each finding with a reason and a corrected line; the command
+`audit` says whether a Function keeps its contract, each finding with a reason and a correction; the command
 `pullback check` runs it on a file. `check_payload` says which operations a payload class carries. `assert_close` and
 `make_tensor` are PyTorch's.
 """
 
 from .assert_close import assert_close
 from .auditing import audit
-from .findings import CODES, Audit, Code, Finding, Line
+from .findings import CODES, Audit, Change, Code, Finding, Line
 from .make_tensor import make_tensor
 from .payloads.carrying import check_interpreter, check_payload
 
 __all__ = [
     "CODES",
     "Audit",
+    "Change",
     "Code",
     "Finding",
     "Line",

@@ -16,7 +16,7 @@ from ..diagnose.gradcheck.problem import Array, copied
 from ..table import calls
 from ..tensor.tensor import Tensor, wrap
 from .corrections.patches import Patch, edited, first, left_out
-from .corrections.rewrites import by_reshape, in_one_precision
+from .corrections.rewrites import by_reshape, in_one_precision, on_tensors
 from .derivatives import SUMMED, compare, summed
 from .findings import Finding, Line
 from .first_runs import largest_gap
@@ -444,7 +444,8 @@ def _resized(subject: Subject, flat: list[Any], code: str, what: str) -> Iterato
     try:
         run.vjp([drawn(t._data, np.random.default_rng(15)) for t in run.tracked])
     except Exception as error:
-        yield Finding(code, expected, described(error), "", line_of_error(error, backward), fix)
+        line = line_of_error(error, backward)
+        yield Finding(code, expected, described(error), "", line, fix, (on_tensors(backward),))
         return
     returned = subject.log.each(run.node)
     for i, leaf in enumerate(subject.moving):

@@ -208,7 +208,8 @@ def check_backward(subject: Subject) -> Iterator[Finding]:
         found = backward.returned() if backward else None
         line = backward.at(found[0]) if found and code != "backward-raises" else line_of_error(error, backward)
         line = line or subject.method("forward").head()
-        yield Finding(code, expected, described(error), "", line, remedy(error) or advice, patches)
+        said = f"{described(error)}, in {subject.name}.backward" if code == "backward-raises" else described(error)
+        yield Finding(code, expected, said, "", line, remedy(error) or advice, patches)
 
 
 def _refused(subject: Subject, code: str) -> tuple[str, str, tuple[Patch, ...]]:
@@ -250,8 +251,7 @@ def _tensors_returned(subject: Subject, values: Sequence[ast.expr]) -> Iterator[
         (value,) = values
         inside = value.elts if isinstance(value, ast.Set) else value.values if isinstance(value, ast.Dict) else []
         yield edited(backward, (value, ", ".join(map(text, inside)))) if inside else ()
-        given = text(value) if isinstance(value, ast.GeneratorExp) else f"({text(value)})"
-        yield edited(backward, (value, f"tuple{given}"))
+        yield edited(backward, (value, f"tuple({text(value)})"))
     yield on_tensors(backward)
     returned = subject.log.each(subject.run().node)
     arrays = [value for value, g in zip(values, returned, strict=False) if isinstance(g, np.ndarray)]

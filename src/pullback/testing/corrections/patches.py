@@ -145,8 +145,11 @@ def shape_of(backward: Method, keeper: Method, name: str, source: str) -> tuple[
 
 
 def joined(*patches: Patch) -> Patch:
-    """Several patches as one; a change that two of them make is made once. Nothing, if one of them is nothing."""
-    return tuple(dict.fromkeys(change for patch in patches for change in patch)) if all(patches) else ()
+    """Several patches as one, with their imports at the same line in one change. Nothing, if one of them is nothing."""
+    made: dict[Line, str] = {}
+    for line, text in ((change.line, change.text) for patch in patches for change in patch):
+        made[line] = made[line].replace(line.text, text) if line in made and made[line] != text else text
+    return tuple(Change(line, text) for line, text in made.items()) if all(patches) else ()
 
 
 def below(statement: ast.stmt, lines: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ class Trials:
         """The finding with the one of its patches that mends the Function and leaves the fewest findings, or none."""
         mending: list[tuple[int, tuple[Change, ...]]] = []
         for patch in finding.patches:
-            after = self._after(patch) if patch else None
+            after = self._after(patch) if _is_clear(patch) else None
             if after is not None and _mends(finding.code, self.found, after):
                 left = sum(map(len, after.values()))
                 mending.append((left, patch))
@@ -46,6 +46,12 @@ class Trials:
             except Exception:  # whatever it is, the patch is no correction
                 self.made[patch] = None
         return self.made[patch]
+
+
+def _is_clear(patch: tuple[Change, ...]) -> bool:
+    """Whether a patch changes each of its lines, and none twice."""
+    at = [(c.line.file, c.line.number + k) for c in patch for k in range(len(c.line.text.splitlines()))]
+    return bool(patch) and len(set(at)) == len(at) and all(c.text != c.line.text for c in patch)
 
 
 def _mends(code: str, before: Found, after: Found) -> bool:
@@ -80,8 +86,8 @@ def rebuilt(function: type[Function], patch: Sequence[Change]) -> type[Function]
         if 0 <= at < len(lines):
             end = at + len(change.line.text.splitlines())
             lines[at:end] = [f"{text}\n" for text in change.text.splitlines()]
-        elif change.text.lstrip().startswith(("import ", "from ")):
-            exec(change.text, scope)
+        elif change.text.startswith(("import ", "from ")):
+            exec(change.text.removesuffix(change.line.text), scope)
         else:
             return None
     head = "if True:\n" if lines[0][:1].isspace() else ""
