@@ -18,7 +18,7 @@ from ..diagnose.gradcheck.problem import Array, Call, Gradients, Label, Problem,
 from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
 from .corrections.patches import Patch, edited, once_differentiable
-from .corrections.rewrites import attached, on_tensors, recomputed, saved
+from .corrections.rewrites import attached, changed, on_tensors, recomputed, saved, tensor_of
 from .derivatives import directions, steady, worst
 from .findings import Finding, Line
 from .source import Method, arose_in, described, line_of_error, remedy, text
@@ -139,13 +139,14 @@ def kept_values(subject: Subject) -> list[tuple[str, Line | None, str, Patch]]:
         if a is not None and id(a) not in given and i not in outputs and not _same(a, b):
             found.append(_kept_tensor(method, backward, i, names))
     for key, value in vars(here).items():
-        if not key.startswith("_") and not _same(value, vars(there).get(key)):
+        is_input = isinstance(value, Tensor) and (value._requires_grad or value._edge is not None)
+        if not key.startswith("_") and not is_input and not _same(value, vars(there).get(key)):
             statement = method.stores(key) if method else None
             line = method.at(statement) if statement is not None else method.head()
             value = statement.value if statement is not None else None
             used = {node.id for node in ast.walk(value) if isinstance(node, ast.Name)} if value is not None else set()
             inputs = [name for name in names if name in used]
-            then = text(value) if value is not None else ""
+            then = text(changed(value, tensor_of)) if value is not None else ""
             patch = saved(method, backward, key, inputs[0], then) if len(inputs) == 1 else ()
             found.append((f"ctx.{key}", line, _recompute(key, names), patch))
     return found

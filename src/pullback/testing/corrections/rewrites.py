@@ -14,18 +14,28 @@ REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
 ARRAYS = ("asarray", "array", "ascontiguousarray")
 
 
-def rewritten(method: Method, change: Callable[[ast.AST], ast.AST]) -> Patch:
-    """All expressions of a method with pieces of them changed by a function, which gets the innermost first."""
+Rewrite = Callable[[ast.AST], ast.AST]
+
+
+def changed(value: ast.expr, change: Rewrite) -> ast.expr:
+    """An expression with pieces of it changed by a function, which gets the innermost first."""
 
     class Visitor(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
             return change(self.generic_visit(node))
 
+    new = Visitor().visit(copy.deepcopy(value))
+    assert isinstance(new, ast.expr)
+    return new
+
+
+def rewritten(method: Method, change: Rewrite) -> Patch:
+    """All expressions of a method, changed like this."""
     pairs = []
     for statement in method.statements():
         value = getattr(statement, "value", None)
         if isinstance(value, ast.expr):
-            new = Visitor().visit(copy.deepcopy(value))
+            new = changed(value, change)
             if ast.dump(new) != ast.dump(value):
                 pairs.append((value, text(new)))
     return edited(method, *pairs)
@@ -37,19 +47,20 @@ def _called(node: ast.AST) -> str:
     return func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
 
 
+def tensor_of(node: ast.AST) -> ast.AST:
+    """A tensor for its array, and for the tensor of an array."""
+    if isinstance(node, ast.Call) and not node.keywords:
+        name = _called(node)
+        if name in ("numpy", "detach") and not node.args and isinstance(node.func, ast.Attribute):
+            return node.func.value
+        if name in ("from_numpy", *ARRAYS) and len(node.args) == 1:
+            return node.args[0]
+    return node
+
+
 def on_tensors(method: Method) -> Patch:
     """The computation on tensors, which is recorded, where it was on their arrays."""
-
-    def change(node: ast.AST) -> ast.AST:
-        if isinstance(node, ast.Call) and not node.keywords:
-            name = _called(node)
-            if name in ("numpy", "detach") and not node.args and isinstance(node.func, ast.Attribute):
-                return node.func.value
-            if name in ("from_numpy", *ARRAYS) and len(node.args) == 1:
-                return node.args[0]
-        return node
-
-    return rewritten(method, change)
+    return rewritten(method, tensor_of)
 
 
 def attached(method: Method) -> Patch:
@@ -123,16 +134,24 @@ def out_of_place(method: Method, line: Line | None) -> Patch:
     return ()
 
 
+def _reads(backward: Method) -> list[tuple[ast.Assign, list[str]]]:
+    """The statements of backward that unpack ``ctx.saved_tensors``, and the names that they give."""
+    found = []
+    for statement in backward.statements():
+        if isinstance(statement, ast.Assign) and text(statement.value).endswith(".saved_tensors"):
+            target = statement.targets[0]
+            found.append((statement, [text(e) for e in target.elts] if isinstance(target, ast.Tuple) else []))
+    return found
+
+
 def recomputed(keeper: Method, backward: Method, name: str, inputs: Sequence[str]) -> Patch:
     """A value that forward computes from its inputs and saves, computed in backward instead."""
     made = [s for s in keeper.statements() if isinstance(s, ast.Assign) and text(s.targets[0]) == name]
-    saves = list(keeper.calls("save_for_backward"))
-    reads = [s for s in backward.statements() if isinstance(s, ast.Assign) and text(s.value).endswith("saved_tensors")]
+    saves, reads = list(keeper.calls("save_for_backward")), _reads(backward)
     if not len(made) == len(saves) == len(reads) == 1:
         return ()
-    target = reads[0].targets[0]
-    there = [text(element) for element in target.elts] if isinstance(target, ast.Tuple) else []
-    here = [text(argument) for argument in saves[0][1].args]
+    (save, call), (read, there) = saves[0], reads[0]
+    here = [text(argument) for argument in call.args]
     if name not in here or len(there) != len(here):
         return ()
     called = dict(zip(here, there, strict=True))
@@ -143,11 +162,9 @@ def recomputed(keeper: Method, backward: Method, name: str, inputs: Sequence[str
     for node in ast.walk(value):
         if isinstance(node, ast.Name):
             node.id = called.get(node.id, node.id)
-    lines = [f"{_unpacked(called.values())} = {text(reads[0].value)}", f"{local} = {text(value)}"]
-    return (
-        *edited(keeper, (saves[0][0], f"{text(saves[0][1].func)}({', '.join(called)})")),
-        *edited(backward, (reads[0], below(reads[0], lines))),
-    )
+    lines = [f"{_unpacked(called.values())} = {text(read.value)}", f"{local} = {text(value)}"]
+    kept = edited(keeper, (save, f"{text(call.func)}({', '.join(called)})"))
+    return (*kept, *edited(backward, (read, below(read, lines))))
 
 
 def saved(keeper: Method, backward: Method, key: str, given: str, then: str = "") -> Patch:
@@ -157,17 +174,33 @@ def saved(keeper: Method, backward: Method, key: str, given: str, then: str = ""
     statement = keeper.stores(key)
     nodes = list(ast.walk(backward.tree)) if backward.tree else []
     uses = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == key]
-    if statement is None or not uses or any(keeper.calls("save_for_backward")):
+    saves, reads = list(keeper.calls("save_for_backward")), _reads(backward)
+    if statement is None or not uses or len(saves) > 1 or len(saves) != len(reads):
         return ()
     name = given if given.isidentifier() else key
-    made = [] if name == given else [f"{name} = {given}"]
-    ctx, there = keeper.parameter(0, "ctx"), text(uses[0].value)
-    (read,) = first(backward, f"{_unpacked([name])} = {there}.saved_tensors")
-    rest = edited(backward, *((use, then or name) for use in uses))
-    if rest[0].line == read.line:  # one change of that line
-        read, rest = Change(read.line, read.text.removesuffix(read.line.text) + rest[0].text), rest[1:]
-    kept = edited(keeper, (statement, below(statement, [*made, f"{ctx}.save_for_backward({name})"])))
-    return (*kept, read, *rest)
+    lines = [] if name == given else [f"{name} = {given}"]
+    if not saves:
+        save = f"{keeper.parameter(0, 'ctx')}.save_for_backward({name})"
+        kept = edited(keeper, (statement, below(statement, [*lines, save])))
+        (read,) = first(backward, f"{_unpacked([name])} = {text(uses[0].value)}.saved_tensors")
+        rest = edited(backward, *((use, then or name) for use in uses))
+        if rest[0].line == read.line:  # one change of that line
+            return (*kept, Change(read.line, read.text.removesuffix(read.line.text) + rest[0].text), *rest[1:])
+        return (*kept, read, *rest)
+    (save_at, call), (read_at, there) = saves[0], reads[0]
+    here = [text(argument) for argument in call.args]
+    called = dict(zip(here, there, strict=False))
+    local = called.setdefault(name, name)
+    pairs: list[tuple[ast.AST, str]] = [(use, then or local) for use in uses]
+    if name in here:
+        return (*edited(keeper, (statement, below(statement, lines))), *edited(backward, *pairs))
+    save = f"{text(call.func)}({', '.join(called)})"
+    pairs.append((read_at, f"{_unpacked(called.values())} = {text(read_at.value)}"))
+    if save_at.lineno < statement.lineno:  # what it saves has to be there
+        kept = edited(keeper, (save_at, ""), (statement, below(statement, [*lines, save])))
+    else:
+        kept = edited(keeper, (statement, below(statement, lines)), (save_at, save))
+    return (*kept, *edited(backward, *pairs))
 
 
 def _unpacked(names: Iterable[str]) -> str:
