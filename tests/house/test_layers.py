@@ -83,7 +83,7 @@ LINES_PER_ROOM = {
     "cli": 3700,
     "distributed": 3105,
     "bridge": 3450,
-    "testing": 2900,
+    "testing": 3300,
 }
 
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and

@@ -21,7 +21,7 @@ from pullback.tensor import dtypes as _dtypes
 from pullback.testing import Audit, audit, findings, inputs
 
 DTYPES = {name: getattr(_dtypes, name) for name in ("float16", "float32", "float64")}
-COLOURS = {"fault": "31;1", "warning": "33;1", "note": "36;1", "  a": "2", "  -": "31", "  +": "32"}
+COLOURS = {"fault": "31;1", "warning": "33;1", "note": "36;1", "  a": "2", "  -": "31", "  >": "31", "  +": "32"}
 """Escape codes for severities, and for lines that begin like this: the place, the line, and the corrected line."""
 
 
@@ -170,11 +170,12 @@ def _text(results: list[tuple[str, Audit]], failed: list[Audit]) -> str:
             severity = finding.severity
             first = paint(severity, COLOURS[severity]) + first.removeprefix(severity)
             lines += [f"  {line}" for line in (first, *rest)]
-            lines += [f"  {paint(line, COLOURS[line[:3]])}" for line in shown]
+            for line in shown:
+                folded = textwrap.wrap(line, width) if terminal and line.startswith("  What to do: ") else [line]
+                lines += [f"  {paint(part, COLOURS.get(line[:3], '0'))}" for part in folded]
             lines.append("")
         for text in map(findings.as_accepted, result.accepted):
-            lines += [f"  {line}" for line in (textwrap.wrap(text, width) if terminal else [text])]
-            lines.append("")
+            lines += [*(f"  {line}" for line in (textwrap.wrap(text, width) if terminal else [text])), ""]
     if results:
         lines.append(f"{len(results) - len(failed)} of {len(results)} passed")
     return "".join(f"{line}\n" for line in lines)

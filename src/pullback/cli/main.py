@@ -273,7 +273,7 @@ COMMANDS = (
         name="check",
         summary="audit the Functions of a Python file",
         description="Run a Python file and audit the Functions it defines: derivatives, and everything else that\n"
-        "PyTorch's contract asks of a Function. Each finding has a reason and a corrected line. The\n"
+        "PyTorch's contract asks of a Function. Each finding has a reason and a correction. The\n"
         "inputs come from `audit_inputs`, in the class or in the file, or from forward's type hints.\n"
         "The exit status is 0 if all pass, 1 if one has faults, 2 if something could not be audited.",
         examples=(
