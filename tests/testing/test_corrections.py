@@ -245,6 +245,40 @@ def test_a_correction_that_cannot_be_tried_is_said_in_words() -> None:
     assert finding.as_dict()["advice"]
 
 
+class MeanWithoutDivision(pullback.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.shape = x.shape
+        return x.mean()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.expand(ctx.shape)
+
+
+class ForgetsTheTotal(pullback.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any) -> Any:
+        return x * y.sum()
+
+    @staticmethod
+    def backward(ctx: Any, g: Any, *_: Any) -> Any:
+        return g, None
+
+
+def test_a_factor_that_may_be_a_length_is_no_correction() -> None:
+    (finding,) = audit(MeanWithoutDivision, pullback.tensor([0.5, -1.0, 0.3])).findings
+    assert not finding.changes, str(finding)
+    assert "analytical = 3 x numerical" in str(finding)
+
+
+def test_a_factor_that_is_right_for_these_values_alone_is_no_correction() -> None:
+    x, y = pullback.tensor([0.5, -1.0], requires_grad=True), pullback.tensor([1.5, 0.5])
+    (finding,) = audit(ForgetsTheTotal, x, y).findings
+    assert "analytical = 1/2 x numerical" in str(finding)
+    assert not finding.changes, str(finding)
+
+
 def test_a_class_in_a_function_is_tried_with_the_variables_around_it() -> None:
     factor = 3.0
 
@@ -276,7 +310,7 @@ def test_a_change_is_shown_as_what_goes_comes_and_stays(line: str, text: str, pr
 def test_a_change_that_changes_nothing_is_never_shown() -> None:
     line = Line("f.py", 1, "return g")
     tried: list[Any] = []
-    trials = Trials(Doubled, {}, lambda copy: tried.append(copy) or {})
+    trials = Trials(Doubled, {}, lambda copy, elsewhere: tried.append(copy) or {})
     same, other = Change(line, "return g"), Change(line, "return 2 * g")
     patches = ((same,), (other, same), ())
     assert trials.settled(Finding("kink", "a", "b", line=line, patches=patches)).changes == ()

@@ -167,11 +167,14 @@ def audit(
     with warnings.catch_warnings(), np.errstate(all="ignore"), enable_grad():
         warnings.simplefilter("ignore")  # the checks find the faults that cause the warnings
 
-        def audited(cls: type[Function], progress: Any = None) -> tuple[dict[str, list[Finding]], dict[str, str]]:
-            return _checked(Subject(cls, inputs, kwargs or {}, dtypes, options), progress)
+        def audited(cls: type[Function], elsewhere: bool) -> dict[str, list[Finding]]:
+            subject = Subject(cls, inputs, kwargs or {}, dtypes, options)
+            if elsewhere:
+                subject.move_away()
+            return _checked(subject, None)[0]
 
-        found, skipped = audited(function, progress)
-        trials = Trials(function, found, lambda copy: audited(copy)[0])
+        found, skipped = _checked(Subject(function, inputs, kwargs or {}, dtypes, options), progress)
+        trials = Trials(function, found, audited)
         findings = sorted_findings([trials.settled(f) for each in found.values() for f in each])
     accepted = tuple(f for f in findings if f.code in ignored)
     left = tuple(f for f in findings if f.code not in ignored)

@@ -210,12 +210,13 @@ def _new_value(rule: str, value: ast.expr, pair: disagreement.Pair, grads: str) 
         c = complex(np.vdot(N, A) / np.vdot(N, N).real)
         if np.isclose(c, -1):
             return f"-({old})"
-        factor, inverse = c.real, 1 / c.real if c.real else 0.0
-        if abs(c.imag) < 1e-6 * abs(c) and np.isclose(inverse, round(inverse), rtol=1e-4):
-            return f"{round(inverse)} * ({old})"
-        if abs(c.imag) < 1e-6 * abs(c):
-            short = ((sign, v) for sign, v in (("/", factor), ("*", inverse)) if np.isclose(float(f"{v:.4g}"), v, 1e-6))
-            return next((f"({old}) {sign} {v:.4g}" for sign, v in short), None)
+        lengths = {*pair.point.shape, *pair.value.shape, pair.point.size, pair.value.size} - {
+            2
+        }  # any of these may be meant
+        for form, v in (("{1} * ({0})", 1 / c.real if c.real else 0.0), ("({0}) / {1}", c.real)):
+            n = round(v)
+            if n and abs(c.imag) < 1e-4 * abs(c) and np.isclose(v, n, rtol=1e-4) and n not in lengths:
+                return form.format(old, n)
         return None
     if rule == "transpose":
         return _transposed(old)

@@ -182,6 +182,11 @@ class Subject:
         """Use the steps and tolerances that finite differences need for a function that computes in float32."""
         self.options, self.single = Options(*COARSE, 0.0, False, False, False), True
 
+    def move_away(self) -> None:
+        """Use inputs of other values, though of the same shapes and signs."""
+        for i in self.moving:
+            self.flat[i]._data = self.flat[i]._data * 1.25
+
     @property
     def rounding(self) -> float:
         """The relative difference allowed between two ways of computing the same."""

@@ -18,18 +18,26 @@ METHODS = ("forward", "backward", "setup_context", "jvp", "vmap")
 
 
 class Trials:
-    """The corrections tried in one audit. audited: audits a class as the Function was, without corrections."""
+    """The corrections tried in one audit. audited: audits a class as the Function was, or with inputs of other values,
+    without corrections.
+    """
 
-    def __init__(self, function: type[Function], found: Found, audited: Callable[[type[Function]], Found]) -> None:
+    def __init__(
+        self, function: type[Function], found: Found, audited: Callable[[type[Function], bool], Found]
+    ) -> None:
         self.function, self.found, self.audited = function, found, audited
-        self.made: dict[tuple[Change, ...], Found | None] = {}
+        self.made: dict[tuple[tuple[Change, ...], bool], Found | None] = {}
 
     def settled(self, finding: Finding) -> Finding:
         """The finding with the one of its patches that mends the Function and leaves the fewest findings, or none."""
         mending: list[tuple[int, tuple[Change, ...]]] = []
         for patch in finding.patches:
-            after = self._after(patch) if _is_clear(patch) else None
-            if after is not None and _mends(finding.code, self.found, after):
+            after = self._after(patch, False) if _is_clear(patch) else None
+            if (
+                after is not None
+                and _mends(finding.code, self.found, after)
+                and self._holds(finding.code, patch, after)
+            ):
                 left = sum(map(len, after.values()))
                 mending.append((left, patch))
                 if not left:
@@ -37,15 +45,20 @@ class Trials:
         chosen = (min(mending, key=lambda pair: pair[0])[1],) if mending else ()
         return dataclasses.replace(finding, patches=chosen)
 
-    def _after(self, patch: tuple[Change, ...]) -> Found | None:
+    def _holds(self, code: str, patch: tuple[Change, ...], after: Found) -> bool:
+        """Whether a patch mends with inputs of other values as well; a factor may be right for some values alone."""
+        elsewhere = self._after(patch, True)
+        return elsewhere is not None and _counts(elsewhere)[code] <= _counts(after)[code]
+
+    def _after(self, patch: tuple[Change, ...], elsewhere: bool) -> Found | None:
         """The findings with a patch; None if the class cannot be made anew."""
-        if patch not in self.made:
+        if (patch, elsewhere) not in self.made:
             try:
                 copy = rebuilt(self.function, patch)
-                self.made[patch] = None if copy is None else self.audited(copy)
+                self.made[patch, elsewhere] = None if copy is None else self.audited(copy, elsewhere)
             except Exception:  # whatever it is, the patch is no correction
-                self.made[patch] = None
-        return self.made[patch]
+                self.made[patch, elsewhere] = None
+        return self.made[patch, elsewhere]
 
 
 def _is_clear(patch: tuple[Change, ...]) -> bool:
@@ -56,12 +69,15 @@ def _is_clear(patch: tuple[Change, ...]) -> bool:
 
 def _mends(code: str, before: Found, after: Found) -> bool:
     """Whether a finding is gone, and no check that was made before finds anything new."""
-    counts = [Counter(f.code for found in each.values() for f in found) for each in (before, after)]
     new = any(
         title not in after or Counter(f.code for f in after[title]) - Counter(f.code for f in found)
         for title, found in before.items()
     )
-    return counts[1][code] < counts[0][code] and not new
+    return _counts(after)[code] < _counts(before)[code] and not new
+
+
+def _counts(found: Found) -> Counter[str]:
+    return Counter(f.code for each in found.values() for f in each)
 
 
 def rebuilt(function: type[Function], patch: Sequence[Change]) -> type[Function] | None:
