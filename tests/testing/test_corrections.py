@@ -259,11 +259,12 @@ class MeanWithoutDivision(pullback.autograd.Function):
 class ForgetsTheTotal(pullback.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any, y: Any) -> Any:
-        return x * y.sum()
+        ctx.shape = x.shape
+        return x.reshape(-1) * y.sum()
 
     @staticmethod
-    def backward(ctx: Any, g: Any, *_: Any) -> Any:
-        return g, None
+    def backward(ctx: Any, g: Any) -> Any:
+        return g.reshape(ctx.shape), None
 
 
 def test_a_factor_that_may_be_a_length_is_no_correction() -> None:
@@ -273,7 +274,7 @@ def test_a_factor_that_may_be_a_length_is_no_correction() -> None:
 
 
 def test_a_factor_that_is_right_for_these_values_alone_is_no_correction() -> None:
-    x, y = pullback.tensor([0.5, -1.0], requires_grad=True), pullback.tensor([1.5, 0.5])
+    x, y = pullback.tensor([[0.5, -1.0], [0.3, 0.7]], requires_grad=True), pullback.tensor([1.5, 0.5])
     (finding,) = audit(ForgetsTheTotal, x, y).findings
     assert "analytical = 1/2 x numerical" in str(finding)
     assert not finding.changes, str(finding)

@@ -184,8 +184,9 @@ class Subject:
 
     def move_away(self) -> None:
         """Use inputs of other values, though of the same shapes and signs."""
-        for i in self.moving:
-            self.flat[i]._data = self.flat[i]._data * 1.25
+        for leaf in self.flat:
+            if isinstance(leaf, Tensor) and leaf._data.dtype.kind in "fc":
+                leaf._data = np.asarray(leaf._data * 1.25)
 
     @property
     def rounding(self) -> float:
