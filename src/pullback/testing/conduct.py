@@ -378,7 +378,7 @@ def check_layouts(subject: Subject) -> Iterator[Finding]:
 
 
 def _reshaped(method: Method, names: Sequence[str]) -> tuple[str, tuple[Patch, ...]]:
-    """What to do: reshape() instead of view(), which copies if needed; or contiguous copies to begin with."""
+    """In words and as code: reshape() for view(), which copies if needed; or contiguous copies to begin with."""
     copies = (first(method, f"{name} = {name}.contiguous()") for name in names)
     return f"make {' and '.join(names)} contiguous first, or use reshape for view", (by_reshape(method), *copies)
 
