@@ -1,5 +1,5 @@
 """What to write instead, where an array or a number is asked of a Tensor and its gradient would be lost, and where a
-statement changes a Tensor that would replace a number; and who answers for the operand of an operator that is no Tensor.
+statement changes a Tensor that would replace a number; and who answers for an operand that is no Tensor.
 
 What asks for an array is found on the stack: a function of SciPy, of another library, or a line of the user's own.
 """

@@ -30,21 +30,9 @@ from typing import Any
 import numpy as np
 
 from ...diagnose.places import Place
-from ...errors import is_of_pytorch
 from ...tensor.tensor import Tensor
 from .code_names import ASKING, as_written, asked_in, codes_in, imported_in, is_library, is_private, is_users, names_in
-from .consumed import (
-    METHODS,
-    Consumed,
-    Kept,
-    Unseen,
-    first_iterator,
-    is_iterator,
-    last_name,
-    of_iterator,
-    of_pytorch,
-    place_naming,
-)
+from .consumed import METHODS, Consumed, Kept, Unseen, first_iterator, is_iterator, last_name, of_iterator, place_naming
 from .holders import (
     CONTAINERS,
     DECIMAL,
@@ -67,7 +55,7 @@ from .holders import (
     same_contents,
     with_entries,
 )
-from .outside import is_unseen
+from .outside import is_unseen, refuse_of_pytorch
 from .training import TracedOptimizer, is_optimizer, parameters_of
 
 _DEEPEST = 24
@@ -220,8 +208,7 @@ class Environment:
             self.guards.add(value)
         if is_plain(value) or id(value) in self._holds or depth > _DEEPEST or _is_own(value):
             return self._holds.get(id(value), False)
-        if is_a(value, type) and is_of_pytorch(value):
-            raise of_pytorch(value.__name__, place_naming(self.codes, label))
+        refuse_of_pytorch(value, self.codes, label)
         if self._replaceable and is_a(value, type):
             self._fixed.append((value, label))
             return False

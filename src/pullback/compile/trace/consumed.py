@@ -78,15 +78,6 @@ def of_iterator(label: str, place: Place | None = None) -> TraceError:
     )
 
 
-def of_pytorch(name: str, place: Place | None) -> TraceError:
-    """The error about a class of that name that is derived from PyTorch's `Function`."""
-    return refused(
-        f"{name} is derived from PyTorch's own Function, whose backward is never called for our Tensors",
-        "write `from pullback.autograd import Function`",
-        place=place,
-    )
-
-
 def is_iterator(value: Any) -> bool:
     """Whether it is one, or a method of one: what it gives is not to be had twice."""
     if is_a(value, METHODS):

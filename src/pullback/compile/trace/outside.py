@@ -12,9 +12,14 @@ import functools
 import inspect
 import sys
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from ...diagnose.watch import is_python
+from ...errors import is_of_pytorch
+from ...interpreters.traced import refused
+from .consumed import place_naming
+from .holders import is_a
 
 _KNOWN = frozenset(
     "builtins math cmath numpy scipy operator itertools functools collections re sre string struct copy types typing "
@@ -152,3 +157,13 @@ def depends_on(function: Any) -> str:
     if root == "numpy" and rest.startswith("random"):
         return "random numbers"
     return _of_module(root, function.__name__)
+
+
+def refuse_of_pytorch(value: Any, codes: Iterable[types.CodeType], label: str) -> None:
+    """Raise if it is a class derived from PyTorch's `Function`, with the line of these functions that names it."""
+    if is_a(value, type) and is_of_pytorch(value):
+        raise refused(
+            f"{value.__name__} is derived from PyTorch's own Function, whose backward is never called for our Tensors",
+            "write `from pullback.autograd import Function`",
+            place=place_naming(codes, label),
+        )
