@@ -511,7 +511,7 @@ autograd.function.NestedIOFunction autograd.graph.GradientEdge compile.Compiled 
 inspect.GraphMemory inspect.Timeline interpreters.Payload interpreters.each layout linalg.LinAlgError memory_format
 nn.utils.rnn.PackedSequence optim.lr_scheduler.LRScheduler overrides.BaseTorchFunctionMode
 func.sparse.Plan func.sparse.Sparsity overrides.TorchFunctionMode sparse.SparseTensor
-testing.Audit testing.Code testing.Finding testing.Line utils.checkpoint.CheckpointError
+testing.Audit testing.Change testing.Code testing.Finding testing.Line utils.checkpoint.CheckpointError
 utils.checkpoint.CheckpointFunction utils.checkpoint.CheckpointPolicy utils.checkpoint.GraphExecGroup
 utils.data.Dataset utils.data.IterableDataset utils.data.Sampler utils.hooks.RemovableHandle
 """

@@ -307,7 +307,7 @@ def _of_scipy(frames: Iterable[FrameType]) -> str:
 
 
 def _of_scipy_in_c(name: str) -> str:
-    """The path of a function or a class of SciPy's that has no frame; an empty text if there is none of this name."""
+    """The path of a function or a class of SciPy's that has no frame; an empty text without one."""
     for path, module in list(sys.modules.items()):
         found = vars(module).get(name, "") if path.startswith("scipy.") and "._" not in path else ""
         if (

@@ -110,10 +110,10 @@ def test_a_second_file_is_found_from_where_the_command_began(folder: Path, capsy
 
 
 def test_a_fault_is_shown_with_its_line_from_another_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (folder / "wrong.py").write_text(HEAD + "os.chdir('..')\n" + DOUBLE.format(before="pass", factor=3))
+    (folder / "wrong.py").write_text(HEAD + "os.chdir('..')\n" + DOUBLE.format(before="pass", factor=1))
     status, out, _ = answer(capsys, ["check", "wrong.py"])
     assert status == 1
-    assert "    - return 3 * g\n" in out
+    assert "    - return 1 * g\n    + return 2 * (1 * g)\n" in out
     assert "wrong.py:14" in out
 
 

@@ -55,7 +55,7 @@ OWN = {
     "sparse": {"SparseTensor", "layout", "sparse_coo", "sparse_coo_tensor", "strided"},
     "utils": {"checkpoint_steps", "explain_steps"},
     "utils.checkpoint": {"checkpoint_steps", "explain_steps"},
-    "testing": {"Audit", "CODES", "Code", "Finding", "Line", "audit", "check_interpreter", "check_payload"},
+    "testing": {"Audit", "CODES", "Change", "Code", "Finding", "Line", "audit", "check_interpreter", "check_payload"},
 }
 
 

@@ -18,7 +18,8 @@ from pullback.cli import script
 from pullback.cli.script import TargetError
 from pullback.diagnose.progress import Progress
 from pullback.tensor import dtypes as _dtypes
-from pullback.testing import Audit, audit, findings, inputs
+from pullback.testing import CODES, Audit, audit, inputs
+from pullback.testing.findings.finding import as_accepted
 
 DTYPES = {name: getattr(_dtypes, name) for name in ("float16", "float32", "float64")}
 COLOURS = {"fault": "31;1", "warning": "33;1", "note": "36;1", "  a": "2", "  -": "31", "  >": "31", "  +": "32"}
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--ignore",
         action="append",
         default=[],
-        choices=findings.CODES,
+        choices=CODES,
         metavar="CODE",
         help="a finding that is meant to be so, e.g. wrong-derivative of a straight-through estimator; may be repeated "
         "(the class's own: audit_ignore)",
@@ -174,7 +175,7 @@ def _text(results: list[tuple[str, Audit]], failed: list[Audit]) -> str:
                 folded = textwrap.wrap(line, width) if terminal and line.startswith("  What to do: ") else [line]
                 lines += [f"  {paint(part, COLOURS.get(line[:3], '0'))}" for part in folded]
             lines.append("")
-        for text in map(findings.as_accepted, result.accepted):
+        for text in map(as_accepted, result.accepted):
             lines += [*(f"  {line}" for line in (textwrap.wrap(text, width) if terminal else [text])), ""]
     if results:
         lines.append(f"{len(results) - len(failed)} of {len(results)} passed")

@@ -10,11 +10,11 @@ import numpy as np
 from ..autograd.api import grad
 from ..func import vmap
 from ..tensor.tensor import Tensor, wrap
-from .corrections.patches import Patch
-from .corrections.rewrites import on_tensors
-from .findings import Finding
+from .findings.finding import Finding
+from .findings.patches import Patch
+from .findings.rewrites import on_tensors
+from .findings.source import described, line_of_error
 from .first_runs import largest_gap
-from .source import described, line_of_error
 from .subject import Subject, drawn
 
 BATCH = 3

@@ -15,12 +15,12 @@ from ..autograd import context
 from ..diagnose.gradcheck.problem import Array, copied
 from ..table import calls
 from ..tensor.tensor import Tensor, wrap
-from .corrections.patches import Patch, edited, first, left_out
-from .corrections.rewrites import by_reshape, in_one_precision, on_tensors
 from .derivatives import SUMMED, compare, summed
-from .findings import Finding, Line
+from .findings.finding import Finding, Line
+from .findings.patches import Patch, edited, first, left_out
+from .findings.rewrites import by_reshape, in_one_precision, on_tensors
+from .findings.source import Method, described, executed, line_of_error, text, works
 from .first_runs import largest_gap
-from .source import Method, described, executed, line_of_error, text, works
 from .subject import Run, Subject, drawn
 
 APART = (str(context.__file__), str(calls.__file__))

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.function import Function
-from .findings import Line
+from ...autograd.function import Function
+from .finding import Line
 
 Instruction = tuple[CodeType, int]
 """A piece of code and the offset of one of its instructions."""

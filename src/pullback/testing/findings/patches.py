@@ -11,8 +11,8 @@ import operator
 import sys
 from collections.abc import Iterable, Sequence
 
-from ..findings import Change, Line
-from ..source import Method
+from .finding import Change, Line
+from .source import Method
 
 ROOT = __name__.partition(".")[0]
 

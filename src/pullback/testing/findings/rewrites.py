@@ -6,9 +6,9 @@ import ast
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ..findings import Change, Line
-from ..source import Method, text
+from .finding import Change, Line
 from .patches import Patch, below, edited, first
+from .source import Method, text
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
 ARRAYS = ("asarray", "array", "ascontiguousarray")

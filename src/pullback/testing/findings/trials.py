@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...autograd.function import Function
-from ..findings import Change, Finding
-from ..source import Method
+from .finding import Change, Finding
+from .source import Method
 
 Found = Mapping[str, Sequence[Finding]]
 """The findings of an audit, by the titles of the checks that were made."""
