@@ -16,7 +16,7 @@ import pytest
 import pullback as torch
 from pullback.autograd import Function
 from pullback.testing import CODES, Audit, Finding, audit
-from pullback.testing.findings.finding import codes_as_markdown
+from pullback.testing.corrections.findings import codes_as_markdown
 from tests.testing.faulty_functions import FAULTY, M, Planted, X
 
 

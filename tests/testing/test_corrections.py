@@ -18,7 +18,7 @@ import pytest
 
 import pullback
 from pullback.testing import Audit, Change, Finding, Line, audit
-from pullback.testing.findings.trials import Trials
+from pullback.testing.corrections.trials import Trials
 from tests.testing import faulty_functions
 from tests.testing.faulty_functions import FAULTY, Planted
 

@@ -19,7 +19,7 @@ from pullback.cli.script import TargetError
 from pullback.diagnose.progress import Progress
 from pullback.tensor import dtypes as _dtypes
 from pullback.testing import CODES, Audit, audit, inputs
-from pullback.testing.findings.finding import as_accepted
+from pullback.testing.corrections.findings import as_accepted
 
 DTYPES = {name: getattr(_dtypes, name) for name in ("float16", "float32", "float64")}
 COLOURS = {"fault": "31;1", "warning": "33;1", "note": "36;1", "  a": "2", "  -": "31", "  >": "31", "  +": "32"}

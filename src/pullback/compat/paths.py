@@ -118,6 +118,7 @@ PICKLED: dict[str, str] = {
     "ops.table": "table.entry",
     "ops.typed": "compat.typed",
     "ops.values": "ops.make.from_data",
+    "testing.findings": "testing.corrections.findings",
 }
 """The present places of modules named in pickles of earlier versions. The paths are not public."""
 

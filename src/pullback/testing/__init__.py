@@ -7,7 +7,7 @@
 
 from .assert_close import assert_close
 from .auditing import audit
-from .findings.finding import CODES, Audit, Change, Code, Finding, Line
+from .corrections.findings import CODES, Audit, Change, Code, Finding, Line
 from .make_tensor import make_tensor
 from .payloads.carrying import check_interpreter, check_payload
 

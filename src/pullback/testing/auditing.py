@@ -21,9 +21,9 @@ from ..diagnose.gradcheck.problem import Options
 from ..tensor.dtypes import dtype as DType  # noqa: N812 - a class with torch's name
 from ..tensor.dtypes import float32, float64
 from . import batches, conduct, derivatives, first_runs, higher, leaks, sharing
-from .findings.finding import CODES, FAULT, Audit, Finding, sorted_findings
-from .findings.source import described, line_of_error, remedy
-from .findings.trials import Trials
+from .corrections.findings import CODES, FAULT, Audit, Finding, sorted_findings
+from .corrections.source import described, line_of_error, remedy
+from .corrections.trials import Trials
 from .subject import Subject
 
 

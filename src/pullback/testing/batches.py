@@ -10,10 +10,10 @@ import numpy as np
 from ..autograd.api import grad
 from ..func import vmap
 from ..tensor.tensor import Tensor, wrap
-from .findings.finding import Finding
-from .findings.patches import Patch
-from .findings.rewrites import on_tensors
-from .findings.source import described, line_of_error
+from .corrections.findings import Finding
+from .corrections.patches import Patch
+from .corrections.rewrites import on_tensors
+from .corrections.source import described, line_of_error
 from .first_runs import largest_gap
 from .subject import Subject, drawn
 

@@ -15,11 +15,11 @@ from ..autograd import context
 from ..diagnose.gradcheck.problem import Array, copied
 from ..table import calls
 from ..tensor.tensor import Tensor, wrap
+from .corrections.findings import Finding, Line
+from .corrections.patches import Patch, edited, first, left_out
+from .corrections.rewrites import by_reshape, in_one_precision, on_tensors
+from .corrections.source import Method, described, executed, line_of_error, text, works
 from .derivatives import SUMMED, compare, summed
-from .findings.finding import Finding, Line
-from .findings.patches import Patch, edited, first, left_out
-from .findings.rewrites import by_reshape, in_one_precision, on_tensors
-from .findings.source import Method, described, executed, line_of_error, text, works
 from .first_runs import largest_gap
 from .subject import Run, Subject, drawn
 

@@ -16,10 +16,10 @@ from ..autograd.grad_mode import enable_grad
 from ..diagnose.gradcheck import disagreement
 from ..diagnose.gradcheck.checking import Found, described_pair, disagreements, noise_cause
 from ..diagnose.gradcheck.problem import Array, Call, Options, Problem, numerical, random_like
-from .findings.finding import Finding, Line
-from .findings.patches import Patch, edited, left_out, shape_of
-from .findings.rewrites import keeping_axes
-from .findings.source import described, line_of_error, text
+from .corrections.findings import Finding, Line
+from .corrections.patches import Patch, edited, left_out, shape_of
+from .corrections.rewrites import keeping_axes
+from .corrections.source import described, line_of_error, text
 from .subject import Subject
 
 LARGEST = 20_000  # entries of Jacobians that are computed in full; larger ones only along a random direction

@@ -16,11 +16,11 @@ import numpy as np
 from ..diagnose.gradcheck.problem import Array
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
+from .corrections.findings import Finding, Line
+from .corrections.patches import Patch, before, below, edited, first, joined, left_out, once_differentiable, wrapped
+from .corrections.rewrites import keeping_axes, on_tensors, out_of_place
+from .corrections.source import Method, described, line_of_error, line_that, line_that_differs, remedy, text
 from .derivatives import summed
-from .findings.finding import Finding, Line
-from .findings.patches import Patch, before, below, edited, first, joined, left_out, once_differentiable, wrapped
-from .findings.rewrites import keeping_axes, on_tensors, out_of_place
-from .findings.source import Method, described, line_of_error, line_that, line_that_differs, remedy, text
 from .subject import Run, Subject, numbers
 
 ATTEMPTS = 4  # repetitions before results count as equal: a few random numbers may be the same twice by chance

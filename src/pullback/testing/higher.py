@@ -17,11 +17,11 @@ from ..diagnose.gradcheck.checking import described_pair, disagreements
 from ..diagnose.gradcheck.problem import Array, Call, Gradients, Label, Problem, differences, random_like
 from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
+from .corrections.findings import Finding, Line
+from .corrections.patches import Patch, edited, once_differentiable
+from .corrections.rewrites import attached, changed, on_tensors, recomputed, saved, tensor_of
+from .corrections.source import Method, arose_in, described, line_of_error, remedy, text
 from .derivatives import directions, steady, worst
-from .findings.finding import Finding, Line
-from .findings.patches import Patch, edited, once_differentiable
-from .findings.rewrites import attached, changed, on_tensors, recomputed, saved, tensor_of
-from .findings.source import Method, arose_in, described, line_of_error, remedy, text
 from .subject import Subject, numbers
 
 ADVICE = "compute on tensors in backward, without detach(), .data and NumPy; or mark it by once_differentiable"

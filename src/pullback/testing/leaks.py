@@ -13,8 +13,8 @@ import numpy as np
 
 from ..autograd.context import FunctionNode
 from ..tensor.tensor import Tensor
-from .findings.finding import Finding
-from .findings.patches import left_out
+from .corrections.findings import Finding
+from .corrections.patches import left_out
 from .higher import kept_values
 from .sharing import attributes_of, saving, state_of, stored
 from .subject import Run, Subject, drawn

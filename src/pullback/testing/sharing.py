@@ -13,10 +13,10 @@ from ..autograd.context import FunctionNode
 from ..autograd.grad_mode import no_grad
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
-from .findings.finding import Finding, Line
-from .findings.patches import Patch, edited, named
-from .findings.rewrites import saved
-from .findings.source import Method, text
+from .corrections.findings import Finding, Line
+from .corrections.patches import Patch, edited, named
+from .corrections.rewrites import saved
+from .corrections.source import Method, text
 from .first_runs import largest_gap
 from .higher import kept_values
 from .subject import Subject, numbers

@@ -24,7 +24,7 @@ from ..diagnose.gradcheck.problem import Array, Label, Options, Problem, copied,
 from ..ops.make.generators import default_generator, manual_seed
 from ..tensor.nested import leaves, rebuild
 from ..tensor.tensor import Tensor, wrap
-from .findings.source import Method
+from .corrections.source import Method
 
 SEED = 20
 COARSE = 1e-2, 1e-3, 1e-2  # eps, atol and rtol for finite differences in float32

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...autograd.function import Function
-from .finding import Change, Finding
+from .findings import Change, Finding
 from .source import Method
 
 Found = Mapping[str, Sequence[Finding]]

@@ -11,7 +11,7 @@ import operator
 import sys
 from collections.abc import Iterable, Sequence
 
-from .finding import Change, Line
+from .findings import Change, Line
 from .source import Method
 
 ROOT = __name__.partition(".")[0]

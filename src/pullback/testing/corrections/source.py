@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.function import Function
-from .finding import Line
+from .findings import Line
 
 Instruction = tuple[CodeType, int]
 """A piece of code and the offset of one of its instructions."""

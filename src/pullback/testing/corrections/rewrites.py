@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from .finding import Change, Line
+from .findings import Change, Line
 from .patches import Patch, below, edited, first
 from .source import Method, text
 
