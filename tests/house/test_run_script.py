@@ -35,7 +35,20 @@ def start(folder: Path, *words: str, **settings: str) -> subprocess.Popen[str]:
         shutil.copy(ROOT / name, folder / name)
     environment = {name: value for name, value in os.environ.items() if name not in ("PULLBACK_VENV", "PYTHON")}
     pipe = subprocess.PIPE
-    return subprocess.Popen([folder / "run", *words], env=environment | settings, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        [folder / "run", *words],
+        env=environment | settings,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        preexec_fn=_by_default,
+    )
+
+
+def _by_default() -> None:
+    """Signals end a program, although whoever runs the tests ignores some, as nohup does: sh leaves these ignored."""
+    for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_DFL)
 
 
 def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
