@@ -280,6 +280,31 @@ def test_missing_inputs_say_how_to_declare_them(write, capsys: pytest.CaptureFix
     assert "audit_inputs = staticmethod(" in err
 
 
+@pytest.mark.parametrize(
+    ("imported", "base"),
+    [
+        ("import pullback as torch", "torch.autograd.Function"),
+        ("import pullback as pb", "pb.autograd.Function"),
+        ("import pullback", "pullback.autograd.Function"),
+        ("from pullback.autograd import Function", "Function"),
+    ],
+)
+@pytest.mark.parametrize("form", ["in the class", "in the file"])
+def test_the_inputs_are_declared_as_it_says(
+    imported: str, base: str, form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n\n"
+    body += "    @staticmethod\n    def backward(ctx, g):\n        return g * 2\n"
+    head, written = f"{imported}\n\nclass Twice({base}):\n", tmp_path / "mine.py"
+    written.write_text(head + body)
+    status, _, err = check(capsys, str(written))
+    assert status == 2
+    in_class, in_file, *needed = re.findall("`(.*?)`", err)
+    head = "".join(f"{line}\n" for line in needed) + head
+    written.write_text(f"{head}    {in_class}\n\n{body}" if form == "in the class" else f"{head}{body}\n{in_file}\n")
+    assert check(capsys, str(written))[0] == 0
+
+
 def test_a_file_that_fails_is_told_with_its_line(write, capsys: pytest.CaptureFixture[str]) -> None:
     status, out, err = check(capsys, write("1 / 0\n"))
     assert (status, out) == (2, "")

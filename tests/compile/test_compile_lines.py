@@ -527,7 +527,6 @@ ELSEWHERE = {
     ("closure.py", "visit"): "test_compile_reads.py: a method that closes over an iterator",
     ("closure.py", "_takes_from"): "below: a default of a method",
     ("consumed.py", "__getattr__"): "test_compile_reads.py: an iterator's method",
-    ("outside.py", "refuse_of_pytorch"): "test_foreign_functions.py: a Function of PyTorch's own",
     ("stand_in.py", "register_post_accumulate_grad_hook"): "test_compile_state.py",
     ("stand_in.py", "_base"): "test_compile_facts.py",
     ("stand_in.py", "__repr__"): "test_compile_facts.py",

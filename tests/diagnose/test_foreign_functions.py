@@ -63,14 +63,14 @@ def test_it_is_told_at_a_forward_pass(tmp_path: Path, lines: str) -> None:
     assert "UserWarning: __main__.Twice: expected a class derived from pullback.autograd.Function" in told
 
 
-@pytest.mark.parametrize("called", ["lambda x: Twice.apply(x)", "Twice.apply"])
+@pytest.mark.parametrize("called", ["lambda x: Twice.apply(x)", "Twice.apply", "Twice.apply, fallback=True"])
 def test_compile_refuses_it(tmp_path: Path, called: str) -> None:
     lines = f"try:\n    torch.compile({called})(x)\nexcept RuntimeError as error:\n    print(error)"
     out, _ = run(tmp_path, "from torch.autograd import Function", lines + "\nx.grad = torch.ones(2)")
     assert (
         "compile: Twice is derived from PyTorch's own Function, whose backward is never called for our Tensors\n" in out
     )
-    assert "What to do: write `from pullback.autograd import Function`;" in out
+    assert "What to do: write `from pullback.autograd import Function`.\n" in out
     assert (
         run(tmp_path, "from pullback.autograd import Function", lines + "\nx.grad = torch.ones(2)")[0] == "[1.0, 1.0]"
     )

@@ -290,3 +290,18 @@ def test_an_output_of_another_dtype_is_converted_where_it_is_returned() -> None:
     found = audit(Single, torch.ones(3, dtype=torch.float64))
     (finding,) = [finding for finding in found.findings if finding.code == "output-dtype"]
     assert finding.corrected == "return y.to(x.dtype)"
+
+
+def test_the_first_value_that_was_written_is_shown() -> None:
+    class Clamped(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            x[x < 0] = 0.0
+            return x * 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    found = [f for f in audit(Clamped, torch.tensor([1.0, np.nan, -3.0])).findings if f.code == "input-modified"]
+    assert "first -3 became 0" in found[0].found

@@ -169,12 +169,13 @@ def check_inputs_unmodified(subject: Subject) -> Iterator[Finding]:
     for i, (then, now) in enumerate(zip(before, _arrays(flat), strict=True)):
         if then is None or now is None or np.array_equal(then, now, equal_nan=then.dtype.kind in "fc"):
             continue
+        first_at = np.flatnonzero((then != now) & ~((then != then) & (now != now)))[0]
         forward, name, fresh = subject.method("forward"), subject.names[i], subject.copies()
         line = line_that(_is_changed(fresh[i], then), functools.partial(subject.run, fresh), forward)
         yield Finding(
             "input-modified",
             f"{name} to be the same after forward",
-            f"other values in it, first {then.ravel()[0]:.6g} became {now.ravel()[0]:.6g}",
+            f"other values in it, first {then.flat[first_at]:.6g} became {now.flat[first_at]:.6g}",
             "The caller, and every operation that saved this tensor, sees the write; mark it with ctx.mark_dirty and "
             "return it, or write to a clone.",
             line or forward.head(),

@@ -25,6 +25,8 @@ from .. import errors
 from ..autograd.function import Function
 from ..tensor import dtypes
 from ..tensor.tensor import Tensor, wrap
+from .corrections.patches import named
+from .corrections.source import Method
 
 NAME = "audit_inputs"
 HINT = re.compile(r"(?P<dtype>\w+)\s*\[(?P<shape>[^\]]*)\]")
@@ -88,13 +90,16 @@ def _by_hints(function: type[Function], name: str) -> Inputs:
         if HINT.fullmatch(hint):
             made[p.name] = from_hint(hint, rng, lengths)
         elif p.default is p.empty:
+            randn, needed = named(Method(function, "forward"), "randn")
+            lines = ", ".join(f"`{change.text.removeprefix(change.line.text).strip()}`" for change in needed)
             raise LookupError(
                 errors.message(
                     f"{function.__name__}.forward",
                     expected=f'inputs to audit it with, or a hint such as {p.name}: "float64[3, 4]"',
                     found="neither" if p.annotation is p.empty else f"the hint {hint!r}",
-                    do=f"write the hint, or in the class `{name} = staticmethod(lambda: (pullback.randn(3),))`, or in "
-                    f'the file `{name} = {{"{function.__name__}": (pullback.randn(3),)}}`',
+                    do=f"write the hint, or in the class `{name} = staticmethod(lambda: ({randn}(3),))`, or in "
+                    f'the file `{name} = {{"{function.__name__}": ({randn}(3),)}}`'
+                    + (f", with {lines}" if lines else ""),
                 )
             )
     return (), made

@@ -15,9 +15,10 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
+from ...diagnose.places import formatted
 from ...diagnose.watch import is_python
 from ...errors import is_of_pytorch
-from ...interpreters.traced import refused
+from ...interpreters.traced import TraceError
 from .consumed import place_naming
 from .holders import is_a
 
@@ -160,10 +161,13 @@ def depends_on(function: Any) -> str:
 
 
 def refuse_of_pytorch(value: Any, codes: Iterable[types.CodeType], label: str) -> None:
-    """Raise if it is a class derived from PyTorch's `Function`, with the line of these functions that names it."""
-    if is_a(value, type) and is_of_pytorch(value):
-        raise refused(
-            f"{value.__name__} is derived from PyTorch's own Function, whose backward is never called for our Tensors",
-            "write `from pullback.autograd import Function`",
-            place=place_naming(codes, label),
+    """Raise if it is a user's class that is derived from PyTorch's `Function`, with the line that names it: as it is
+    written, the function would be wrong as well.
+    """
+    if is_a(value, type) and is_of_pytorch(value) and not value.__module__.startswith("torch."):
+        place = place_naming(codes, label)
+        raise TraceError(
+            f"compile: {value.__name__} is derived from PyTorch's own Function, whose backward is never called for our "
+            f"Tensors\n{formatted([place] if place else [])}"
+            "  What to do: write `from pullback.autograd import Function`."
         )
