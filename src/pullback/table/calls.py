@@ -444,11 +444,9 @@ def _once_more(op: Op, args: tuple[Any, ...], payloads: tuple[Any, ...], error: 
 def _uncommon(op: Op, args: tuple[Any, Any], operator: bool, reflected: bool) -> Any:
     """The call off the fast path: an operator leaves what it does not know to the class of that operand."""
     tensor, unknown = args[::-1] if reflected else args
-    return (
-        left(op.name, tensor, unknown, reflected)
-        if operator and not isinstance(unknown, OPERANDS)
-        else general(op, args)
-    )
+    if operator and not isinstance(unknown, OPERANDS):
+        return left(op.name, tensor, unknown, reflected)
+    return general(op, args)
 
 
 def binary(op: Op, *, operator: bool = False, reflected: bool = False) -> Callable[..., Any]:
