@@ -199,3 +199,10 @@ def test_nothing_to_run_is_told_how_to_use_it(tmp_path: Path, bridge: str) -> No
     found = run("-m", f"pullback.bridge.{bridge}", "nothing.py", cwd=tmp_path)
     assert found.returncode == 1
     assert f"there is no file nothing.py in {tmp_path}" in found.stderr
+    for module in ("nothing", "nothing.at.all"):
+        found = run("-m", f"pullback.bridge.{bridge}", "-m", module, cwd=tmp_path)
+        assert (found.returncode, found.stdout) == (1, "")
+        assert (
+            found.stderr
+            == f"python -m pullback.bridge.{bridge}: there is no module {module} on the paths of sys.path\n"
+        )

@@ -161,17 +161,22 @@ NO_NUMPY = "raise ModuleNotFoundError(\"No module named 'numpy'\", name='numpy')
 
 
 @pytest.mark.parametrize(
-    ("numpy", "why"),
+    ("numpy", "why", "what"),
     [
-        (NO_NUMPY, "ModuleNotFoundError: No module named 'numpy'"),
-        ("raise ImportError('libblas.so.3: no such file')", "ImportError: libblas.so.3: no such file"),
-        ("__version__ = '1.26.4'", "numpy 1.26.4 in "),
-        (None, "numpy of no version in "),  # a folder of that name
+        (NO_NUMPY, "ModuleNotFoundError: No module named 'numpy'", "{pip} install {numpy}"),
+        # pip takes one that is broken for installed
+        ("raise ImportError('libblas.so.3: no such file')", "ImportError: libblas.so.3: no such file",
+         "{pip} install --force-reinstall {numpy}"),
+        ("import numpy._core", "ModuleNotFoundError: No module named 'numpy._core'",
+         "{pip} install --force-reinstall {numpy}"),
+        ("__version__ = '1.26.4'", "numpy 1.26.4 in ", "{pip} install {numpy}"),
+        (None, "numpy of no version in ",  # a folder of that name
+         "rename {folder}, which hides NumPy; or, where NumPy is not installed, {pip} install {numpy}"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("command", [["-m", "pullback"], ["-m", "pullback.bridge.as_torch"], ["pullback"]])
 def test_without_numpy_it_says_so_and_how_to_get_it(
-    numpy: str | None, why: str, command: list[str], tmp_path: Path
+    numpy: str | None, why: str, what: str, command: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "numpy").mkdir()
     if numpy is not None:
@@ -188,7 +193,8 @@ def test_without_numpy_it_says_so_and_how_to_get_it(
     lines = done.stderr.splitlines()
     assert lines[0] == "pullback needs NumPy 2 or newer, and no other package."
     assert lines[1].startswith(f"  Found: {why}")
-    assert lines[2:] == [f'  What to do: "{sys.executable}" -m pip install "numpy>=2".']
+    words = {"pip": f'"{sys.executable}" -m pip', "numpy": '"numpy>=2"', "folder": tmp_path / "numpy"}
+    assert lines[2:] == [f"  What to do: {what.format(**words)}."]
 
 
 def test_a_program_without_numpy_gets_an_import_error(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ import pytest
 
 import pullback
 from tests.browser import EXECUTABLE, Browser, Page
+from tests.imported import imported
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -69,16 +70,6 @@ def _without_code(text: str) -> str:
     return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
-def _hooks() -> ModuleType:
-    """docs/site_hooks.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("site_hooks", DOCS / "site_hooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def _find(path: str) -> Any:
     """What a dotted name stands for; modules are imported as far as they go."""
     first, *rest = path.split(".")
@@ -100,7 +91,7 @@ def _rows(page: str) -> list[list[str]]:
 
 
 def test_a_bar_in_a_tables_code_is_shown_without_its_backslash() -> None:
-    hooks = _hooks()
+    hooks = imported(DOCS / "site_hooks.py")
     page = "`a \\| b`\n\n| `a \\| b` | c \\| d |\n"
     assert hooks.unescaped(page) == "`a \\| b`\n\n| `a | b` | c \\| d |\n"
 
@@ -212,7 +203,7 @@ def test_why_is_my_grad_none_is_one_click_from_either_start_page() -> None:
 
 def test_every_page_is_in_the_navigation() -> None:
     listed = set(re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE))
-    generated = {f"reference/{page}.md" for page in _hooks().REFERENCE}
+    generated = {f"reference/{page}.md" for page in imported(DOCS / "site_hooks.py").REFERENCE}
     assert {_name(path) for path in PAGES} | generated == listed
 
 
@@ -306,7 +297,7 @@ def test_the_search_finds_pages_of_both_languages_in_a_folder(site: Path) -> Non
 
 
 def test_the_pictures_are_those_that_the_library_draws() -> None:
-    fresh = _hooks().pictures()
+    fresh = imported(DOCS / "site_hooks.py").pictures()
     elsewhere = {"gallery", "graph_page.png", "heaters.png"}  # matplotlib's and a browser's pictures differ by version
     assert {path.name for path in (DOCS / "images").iterdir()} == {*fresh, *elsewhere}
     for name, svg in fresh.items():
@@ -319,7 +310,7 @@ def test_the_ten_rows_in_words_are_those_of_the_table() -> None:
         (r, s): x for r, s, x in re.findall(r"^\| (\S+) \| (\w+) \|[^|]*\|[^|]*\| ([\d.]+) \|", page, re.MULTILINE)
     }
     keys = re.findall(r"\| `([\w-]+)` \|$", page, re.MULTILINE)
-    told = _hooks().ten_rows(page)
+    told = imported(DOCS / "site_hooks.py").ten_rows(page)
     assert len(told) == len(keys) == 10
     for key, (_, eager, compiled) in zip(keys, told, strict=True):
         assert eager == measured[key, "pullback"]
@@ -327,7 +318,7 @@ def test_the_ten_rows_in_words_are_those_of_the_table() -> None:
 
 
 def test_the_reference_has_every_public_name() -> None:
-    hooks = _hooks()
+    hooks = imported(DOCS / "site_hooks.py")
     for page, modules in hooks.REFERENCE.items():
         text = hooks.reference(page)
         for path in modules:
@@ -353,7 +344,7 @@ def test_docstrings_become_markdown() -> None:
         "What it does.\n\nArgs:\n\n- `first`: one\n    that goes on.\n- `**rest`: the others, x\\*\\*2 if x &lt; 1.\n\n"
         "```pycon\n>>> f(1)\n2\n```\n\nThen more."
     )
-    assert _hooks().as_markdown(docstring) == expected
+    assert imported(DOCS / "site_hooks.py").as_markdown(docstring) == expected
 
 
 def test_how_it_works_quotes_the_source() -> None:

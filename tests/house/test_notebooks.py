@@ -6,29 +6,19 @@ What is missing on a reader's machine is said by the first cell.
 from __future__ import annotations
 
 import base64
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import nbclient
 import nbformat
 import pytest
 from nbformat import NotebookNode
 
+from tests.imported import imported
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-def _program() -> ModuleType:
-    """docs/notebooks.py, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("notebooks", DOCS / "notebooks.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-notebooks = _program()
+notebooks = imported(DOCS / "notebooks.py")
 each = pytest.mark.parametrize("name", notebooks.AS_NOTEBOOKS)
 
 

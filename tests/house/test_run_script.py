@@ -180,7 +180,14 @@ def a_link_to_nothing(path: Path) -> None:
     path.symlink_to(path.parent / "not mounted")
 
 
-@pytest.mark.parametrize("made", [not_empty, only_hidden, a_python_alone, a_file, a_link_to_nothing])
+def named_by_a_newline(path: Path) -> None:
+    path.mkdir()
+    (path / "\n").write_text("important")
+
+
+@pytest.mark.parametrize(
+    "made", [not_empty, only_hidden, named_by_a_newline, a_python_alone, a_file, a_link_to_nothing]
+)
 @pytest.mark.parametrize("name", [".venv", "of another"])
 def test_what_is_no_environment_is_refused_and_left(made: Callable[[Path], None], name: str, tmp_path: Path) -> None:
     made(tmp_path / name)

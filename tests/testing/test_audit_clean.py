@@ -7,11 +7,9 @@ of None, nested and named arguments, complex numbers, random numbers, rules for 
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import runpy
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ import pullback as torch
 from pullback.autograd import Function
 from pullback.autograd.function import once_differentiable
 from pullback.testing import audit
+from tests.imported import imported
 
 ROOT = Path(__file__).parents[2]
 X = torch.tensor([0.7, -1.2, 0.4])
@@ -40,11 +39,7 @@ def clean(function: type[Function], *inputs: Any, only: tuple[str, ...] = (), **
 
 
 def example(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", ROOT / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return imported(ROOT / "examples" / f"{name}.py")
 
 
 INDICES = torch.tensor([[0, 1, 1], [2, 0, 2]])

@@ -7,9 +7,7 @@ other may have come. Where no code is printed, WITHOUT_CODE says why not.
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import re
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import pytest
 import pullback
 from pullback.testing import Audit, Change, Finding, Line, audit
 from pullback.testing.corrections.trials import Trials
+from tests.imported import imported
 from tests.testing import faulty_functions
 from tests.testing.faulty_functions import FAULTY, Planted
 
@@ -41,18 +40,9 @@ def applied(result: Audit, finding: Finding, source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def imported(path: Path, source: str) -> Any:
+def written(path: Path, source: str) -> Any:
     path.write_text(source, "utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # where dataclasses look for it
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        del sys.modules[spec.name]
-    return module
+    return imported(path)
 
 
 def codes(result: Audit) -> Counter[str]:
@@ -62,7 +52,7 @@ def codes(result: Audit) -> Counter[str]:
 def assert_each_mends(result: Audit, name: str, inputs: tuple[Any, ...], source: str, folder: Path) -> None:
     for number, finding in enumerate(result.findings):
         if finding.changes:
-            module = imported(folder / f"mended_{name}_{number}.py", applied(result, finding, source))
+            module = written(folder / f"mended_{name}_{number}.py", applied(result, finding, source))
             left = codes(audit(getattr(module, name), *inputs))
             assert left <= codes(result) - Counter([finding.code]), f"{left} with\n{finding}"
             terminal = {line.strip() for change in finding.changes for line in change.text.splitlines()}
@@ -175,7 +165,7 @@ def test_what_is_printed_runs_with_the_imports_of_the_file(name: str, head: str,
     forward, backward = (code.replace("; ", "\n        ") for code in FILES[name])
     source = CLASS.format(head=head, base=HEADS[head], forward=forward, backward=backward, once="")
     x = pullback.tensor([0.5, -1.0, 1.5], dtype=pullback.float64)
-    result = audit(imported(tmp_path / "mine.py", source).Mine, x)
+    result = audit(written(tmp_path / "mine.py", source).Mine, x)
     assert result.findings
     assert result.findings[0].changes, str(result)
     assert_each_mends(result, "Mine", (x,), source, tmp_path)
@@ -206,14 +196,14 @@ def test_what_is_kept_on_ctx_is_saved_instead(name: str, tmp_path: Path) -> None
     forward, backward = (code.replace("; ", "\n        ") for code in (f"{kept}; return x * x.exp()", returned))
     source = CLASS.format(head=head, base=base, forward=forward, backward=backward, once="".join(once))
     x = pullback.tensor([0.5, 0.3, 1.5], dtype=pullback.float64)
-    result = audit(imported(tmp_path / "mine.py", source).Mine, x)
+    result = audit(written(tmp_path / "mine.py", source).Mine, x)
     found = [finding for finding in result.findings if finding.code in ("kept-on-ctx", "lost-derivative")]
     assert "kept-on-ctx" in {finding.code for finding in found}
     assert len({finding.changes for finding in found}) == 1, "two findings about one line contradict each other"
     assert len({finding.advice for finding in found}) == 1
     assert found[0].changes, str(result)
     source = applied(result, found[0], source)
-    mended = imported(tmp_path / "mended.py", source).Mine
+    mended = written(tmp_path / "mended.py", source).Mine
     assert not audit(mended, x).findings
     assert pullback.autograd.gradcheck(mended.apply, x.clone().requires_grad_())
 

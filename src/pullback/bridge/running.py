@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
@@ -14,8 +15,8 @@ def run_program(name: str, install: Callable[[], None], argv: list[str]) -> None
     name: the module below `pullback.bridge`, for messages. argv: what stands behind it on the command line.
 
     Raises:
-        SystemExit: There is nothing to run, or the script is no file; nothing was installed. Or the usage was asked
-            for: it is printed, and the status is 0.
+        SystemExit: There is nothing to run: no word, no such file or module; nothing was installed. Or the usage was
+            asked for: it is printed, and the status is 0.
     """
     usage = f"usage: python -m pullback.bridge.{name} (script.py | -m module) [arguments]"
     if argv[:1] in (["-h"], ["--help"]):
@@ -25,6 +26,8 @@ def run_program(name: str, install: Callable[[], None], argv: list[str]) -> None
         raise SystemExit(usage)
     if argv[0] != "-m" and not os.path.exists(argv[0]):
         raise SystemExit(f"python -m pullback.bridge.{name}: there is no file {argv[0]} in {os.getcwd()}")
+    if argv[0] == "-m" and importlib.util.find_spec(argv[1].partition(".")[0]) is None:
+        raise SystemExit(f"python -m pullback.bridge.{name}: there is no module {argv[1]} on the paths of sys.path")
     install()
     if argv[0] == "-m":
         sys.argv = argv[1:]

@@ -11,18 +11,22 @@ LEAST = 2
 
 def wrong() -> str:
     """What is wrong with NumPy here, and what to do; "" if nothing is."""
+    install = f'"{sys.executable}" -m pip install "numpy>={LEAST}"'
     if _ERROR is not None:
         found = f"{type(_ERROR).__name__}: {_ERROR}".rstrip(".")
+        if not isinstance(_ERROR, ModuleNotFoundError) or _ERROR.name != "numpy":  # pip takes it for installed
+            install = install.replace(" install ", " install --force-reinstall ")
     else:
-        version = str(getattr(numpy, "__version__", "of no version"))
+        version, places = str(getattr(numpy, "__version__", "")), [*dict.fromkeys(getattr(numpy, "__path__", []))]
         first = version.partition(".")[0]
         if first.isdigit() and int(first) >= LEAST:
             return ""
-        found = f"numpy {version} in {[*getattr(numpy, '__path__', [])]}"
-    return (
-        f"pullback needs NumPy {LEAST} or newer, and no other package.\n  Found: {found}.\n"
-        f'  What to do: "{sys.executable}" -m pip install "numpy>={LEAST}".'
-    )
+        found = f"numpy {version or 'of no version'} in {places}"
+        if not version:
+            install = (
+                f"rename {' and '.join(places) or 'it'}, which hides NumPy; or, where NumPy is not installed, {install}"
+            )
+    return f"pullback needs NumPy {LEAST} or newer, and no other package.\n  Found: {found}.\n  What to do: {install}."
 
 
 def runs_the_command() -> bool:
