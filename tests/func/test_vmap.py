@@ -9,6 +9,7 @@ import pytest
 import pullback
 from pullback import Tensor
 from pullback.func import vmap
+from pullback.func.vectorize import at_once
 from tests.programs.vmap.common import a_of, b_of
 from tests.side_by_side import constant, leaf
 
@@ -281,3 +282,52 @@ def test_what_no_grad_made_of_a_number_is_no_view(name: str) -> None:
     (g,) = pullback.autograd.grad(found.sum(), x)
     expected = [NUMBERS_OF_A_NUMBER[name](one.detach() + 2).item() for one in x]
     assert g.tolist() == expected
+
+
+def test_what_varies_is_written_for_a_solver_and_what_was_there_comes_back() -> None:
+    """`at_once`: values and gradients of `stack([f(x) for x in xs])`; a tensor from outside is as before afterwards."""
+    p = leaf(pullback, [2.0, 3.0])
+    outside = pullback.zeros(2, dtype=p.dtype)
+    product = p * outside.new_tensor([1.0, 5.0])
+    part = product[1:]
+    before = (outside.tolist(), product.tolist(), part.tolist(), product.grad_fn, part.grad_fn)
+
+    def f(x: Tensor) -> Tensor:
+        made = p.new_zeros(3)
+        made[0] = x[0] * p[0]
+        made[1:] = x
+        for t in (outside, product) if pullback.is_grad_enabled() else (outside,):
+            t[1] = x[1]
+        return made * outside[1] + product.sum() + part
+
+    xs = leaf(pullback, [[1.0, 2.0], [3.0, 4.0], [-1.0, 0.5]])
+    found = at_once(f)(xs)
+    assert before == (outside.tolist(), product.tolist(), part.tolist(), product.grad_fn, part.grad_fn)
+    assert type(outside) is type(product) is Tensor
+
+    def alone(x: Tensor) -> Tensor:  # the same without a write
+        made = pullback.stack([x[0] * p[0], x[0], x[1]])
+        return made * x[1] + p[0] + x[1] + x[1]
+
+    expected = pullback.stack([alone(x) for x in xs])
+    assert pullback.allclose(found, expected)
+    for got, wanted in zip(
+        pullback.autograd.grad(found.square().sum(), [xs, p]),
+        pullback.autograd.grad(expected.square().sum(), [xs, p]),
+        strict=True,
+    ):
+        assert pullback.allclose(got, wanted)
+
+
+def test_at_once_refuses_to_write_to_a_leaf_and_gives_back_what_it_had_taken() -> None:
+    p, outside = leaf(pullback, [2.0, 3.0]), constant(pullback, [1.0, 1.0])
+
+    def f(x: Tensor) -> Tensor:
+        outside[0] = x[0]
+        with pullback.no_grad():
+            p[0] = x[0]
+        return outside
+
+    with pytest.raises(RuntimeError, match="inplace arithmetic is not possible on a tensor from outside"):
+        at_once(f)(pullback.ones(3, 2, dtype=p.dtype))
+    assert (outside.tolist(), p.tolist(), type(outside)) == ([1.0, 1.0], [2.0, 3.0], Tensor)

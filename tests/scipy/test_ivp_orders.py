@@ -10,7 +10,7 @@ import pytest
 
 import pullback
 from pullback import func
-from pullback.scipy.integrate import ivp_runs, odeint, solve_ivp, stage_equations
+from pullback.scipy.integrate import batched_adjoint, ivp_runs, odeint, solve_ivp, stage_equations
 from pullback.scipy.optimize import curve_fit, least_squares
 
 METHODS = ["RK23", "RK45", "DOP853", "Radau", "BDF", "LSODA", "odeint"]
@@ -265,3 +265,62 @@ def test_a_function_that_returns_nan(method: str, begins: bool) -> None:
     with pytest.raises(RuntimeError, match=r"did not converge"):
         found()
     assert found(on_failure="nan").detach().isnan().all()
+
+
+ANEW = {  # how a right-hand side of y (which varies over the stages) and k (which does not) makes its result
+    "like the state": lambda y, k: np.zeros_like(y, float, shape=2),
+    "like a parameter": lambda y, k: np.zeros_like(k, float, shape=2),
+    "a function": lambda y, k: pullback.zeros(2, dtype=pullback.float64),
+    "of a parameter": lambda y, k: k[0] * pullback.ones(2, dtype=pullback.float64),
+    "a copy": lambda y, k: k[:2].clone(),
+    "a part": lambda y, k: pullback.zeros(2, 3, dtype=pullback.float64)[:, 1],
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_result_may_be_written_into_any_tensor_made_for_it(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the derivatives call it for the stages of many steps at once, as one that returns a list."""
+    t, at_once = np.linspace(0.0, 3.0, 7), []
+    called, together = batched_adjoint.Batched._called, stage_equations.Together.__call__
+
+    def batched(self: Any, *args: Any) -> Any:
+        found = called(self, *args)
+        at_once.append(found is not None)
+        return found
+
+    def stages(self: Any, *args: Any) -> Any:
+        at_once.append(self.by_vmap)
+        return together(self, *args)
+
+    monkeypatch.setattr(batched_adjoint.Batched, "_called", batched)
+    monkeypatch.setattr(stage_equations.Together, "__call__", stages)
+
+    def run(made: Any) -> list[Any]:
+        def rhs(t: Any, y: Any, k: Any) -> Any:
+            slopes = [y[1] * k[2] + 0.1 * k[1], -k[0] * np.sin(y[0]) - k[1] * y[1]]
+            if made is None:
+                return slopes
+            dy = made(y, k)
+            first = dy[:1]
+            dy[0] = slopes[0]
+            dy[1] = slopes[1]
+            dy[1:] += 0.0 * first  # a view taken before the write sees it
+            return dy
+
+        y0, k = t64([1.0, 0.5], True), t64([1.3, 0.2, 0.9], True)
+        if method == "odeint":
+            y = odeint(rhs, y0, t, args=(k,), tfirst=True, rtol=1e-6, atol=1e-8).T
+        else:
+            y = solve_ivp(rhs, (0.0, 3.0), y0, method, t_eval=t, args=(k,), rtol=1e-6, atol=1e-8).y
+        grads = pullback.autograd.grad((y * WEIGHTS[:2, :1]).sum(), [y0, k], create_graph=True)
+        (second,) = pullback.autograd.grad(grads[1].sum(), k)
+        return [g.detach().numpy() for g in (y, *grads, second)]
+
+    expected = run(None)
+    assert at_once
+    for name, made in ANEW.items():
+        at_once.clear()
+        for got, wanted in zip(run(made), expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8, err_msg=name)
+        assert at_once
+        assert all(at_once), name

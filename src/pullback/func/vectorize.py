@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..interpreters.batched import Vmap
+from ..interpreters.batched import Vmap, Written
 from ..ops.make.generators import go_back, states
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
@@ -92,6 +92,17 @@ def vmap(
         columns = list(zip(*(values for values, _ in chunks), strict=True))
         where = _spread(out_dims, out, "out_dims")
         return rebuild(out, iter([_joined(c, d) for c, d in zip(columns, where, strict=True)]))
+
+    return vectorized
+
+
+def at_once(func: Callable[..., Any]) -> Callable[..., Any]:
+    """`vmap` of a function of Tensors and with one result, which may write what varies to any tensor that it made."""
+
+    @restoring("vmap")
+    def vectorized(*args: Tensor) -> Any:
+        with Written(len(args[0])) as level:
+            return _lowered(level, func(*map(level.lift, args)), func, False)
 
     return vectorized
 

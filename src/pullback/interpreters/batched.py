@@ -18,6 +18,7 @@ from ..tensor import dtypes
 from ..tensor.memory import LevelPayload
 from ..tensor.nested import any_instance
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
+from ..tensor.views import can_join, same_view, unmark, views_of
 from .functions import backward_of_each, forward_of_vmap
 
 if TYPE_CHECKING:
@@ -185,6 +186,45 @@ class Vmap(Level):
         """The tensor behind it: all elements along the first axis, or a constant of this level."""
         held: Any = t._data
         return held.value if type(held) is Batched and held.level is self else t
+
+
+class Written(Vmap):
+    """The level of a call that may write values that vary to tensors that it made of values that do not.
+
+    ``dy = zeros(2); dy[0] = y[1]`` is such a function of y. `vmap` refuses it, as PyTorch does, for a tensor that came
+    from outside would carry the batch out of the transform. Here each such tensor has its former values at the end.
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self._before: list[tuple[Tensor, type[Tensor], Any, Any, bool]] = []
+
+    @property
+    def title(self) -> str:
+        return "vmap"
+
+    def take_in(self, t: Tensor) -> None:
+        base = t if t._view is None else t._view.base
+        looking = [base, *views_of(base)]
+        if not all(map(can_join, looking)):
+            super().take_in(t)
+        below = wrap(base._data)
+        below._edge, below._requires_grad = base._edge, base._requires_grad
+        whole = self.lift(below[None].expand(self.size, *below.shape).clone())
+        alike = [same_view(view, whole)._data for view in looking]
+        for view, payload in zip(looking, alike, strict=True):
+            unmark(view)
+            self._before.append((view, type(view), view._data, view._edge, view._requires_grad))
+            view.__class__, view._data = Lifted, payload
+            view._edge, view._requires_grad = None, False
+
+    def _close(self) -> None:
+        super()._close()
+        while self._before:
+            t, kind, data, edge, requires_grad = self._before[-1]
+            unmark(t)
+            t.__class__, t._data, t._edge, t._requires_grad = kind, data, edge, requires_grad
+            self._before.pop()
 
 
 def behind_constants(t: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ from ..tensor.modes import INFERENCES, thread, within
 from ..tensor.nested import any_instance
 from ..tensor.overrides import ACTIVE
 from ..tensor.tensor import PLAIN, Lifted, Tensor, is_tracked, wrap
-from ..tensor.views import Lost, unmark
+from ..tensor.views import can_join, same_view, unmark, views_of
 from .batch_rules import by
 from .dual_rules import (
     ALONE,
@@ -189,7 +189,7 @@ class Forward(Level):
             self._arrays |= {id(one): (one, one._data) for one in (base, *views)}
             base._data = payload.like(base._data)
             for view in views:
-                view._data = _same_view(view, wrap(base._data))._data
+                view._data = same_view(view, wrap(base._data))._data
 
     def _close(self) -> None:
         super()._close()
@@ -220,14 +220,14 @@ class Forward(Level):
         looking = [base, *views_of(base)]
         for view in looking:
             unmark(view)
-        if not all(map(_can_join, looking)):
+        if not all(map(can_join, looking)):
             super().take_in(t)
         below = wrap(base._data)
         below._version_of = base._share_version()
         below._edge, below._requires_grad = base._edge, base._requires_grad
         recorded = {"grad_enabled": thread.modes.grad_enabled or base._requires_grad}
         # also views at the lower level
-        primals = [within(thread.modes, recorded, _same_view, view, below) for view in looking]
+        primals = [within(thread.modes, recorded, same_view, view, below) for view in looking]
         for view, primal in zip(looking, primals, strict=True):
             view.__class__, view._data = Lifted, self.constant(primal)
             if not self.shares_graph:  # their graph is that of the primals, until the level ends
@@ -258,7 +258,7 @@ class Jvp(Forward):
         for view in [base, *views_of(base)]:
             held = inner(view, self)
             if isinstance(held, Dual) and (held.tangent is None or before is not None):
-                held.tangent = _same_view(view, whole)
+                held.tangent = same_view(view, whole)
 
     def constant(self, t: Tensor) -> Dual:
         return Dual(self, t, None)
@@ -500,25 +500,3 @@ def fitting(primal: Tensor, tangent: Tensor) -> Any:
         return tangent
     alike = [s // a.itemsize for s in a.strides] == [s // b.itemsize for s in b.strides]
     return tangent if alike else laid_as(primal, tangent)
-
-
-def views_of(base: Tensor) -> list[Tensor]:
-    """The living views of a tensor."""
-    views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
-    return [v for v in views if v is not None and v._view is not None and v._view.base is base]
-
-
-def _can_join(t: Tensor) -> bool:
-    """Whether a tensor from outside, or a view, can become one of a level: no leaf, and no view that must stay one."""
-    if isinstance(t, Lost) or (t._requires_grad and t._edge is None):
-        return False
-    return t._view is None or not (t._view.made and t._view.base._requires_grad)
-
-
-def _same_view(t: Tensor, whole: Tensor) -> Tensor:
-    """The view of `whole` that `t` is of its base."""
-    view = t._view
-    if view is None:
-        return whole
-    above = _same_view(view.parent, whole)
-    return above.view(above.shape) if view.op is None else view.op.unchecked(above, *view.args)

@@ -24,8 +24,9 @@ from ..table.writing import Through, way_to
 from ..tensor.memory import Keepers, LevelPayload
 from ..tensor.modes import thread, within
 from ..tensor.tensor import Tensor, is_tracked, wrap
+from ..tensor.views import views_of
 from .batched import Vmap
-from .dual import Forward, views_of
+from .dual import Forward
 from .dual_rules import acts_alone, by_rule, elementwise_tangent, shaped, tied, total, transposed
 from .functions import forward_of_jvp
 

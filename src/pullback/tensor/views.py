@@ -223,6 +223,28 @@ def overlaps(a: Any, along_axes: bool = False) -> bool:
     return bool(np.unique(places).size < places.size)
 
 
+def views_of(base: Tensor) -> list[Tensor]:
+    """The living views of a tensor."""
+    views = [] if base._version_of is None else [ref() for ref in base._version_of.views]
+    return [v for v in views if v is not None and v._view is not None and v._view.base is base]
+
+
+def can_join(t: Tensor) -> bool:
+    """Whether a tensor from outside, or a view, can become one of a level: no leaf, and no view that must stay one."""
+    if isinstance(t, Lost) or (t._requires_grad and t._edge is None):
+        return False
+    return t._view is None or not (t._view.made and t._view.base._requires_grad)
+
+
+def same_view(t: Tensor, whole: Tensor) -> Tensor:
+    """The view of `whole` that `t` is of its base."""
+    view = t._view
+    if view is None:
+        return whole
+    above = same_view(view.parent, whole)
+    return above.view(above.shape) if view.op is None else view.op.unchecked(above, *view.args)
+
+
 def before_write(t: Tensor) -> Tensor:
     """A stand-in for `t` before the write: the same place in the graph, a copy of the values."""
     old = wrap(t._data.clone() if isinstance(t._data, LevelPayload) else np.copy(t._data))

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import enable_grad, no_grad
-from ...func.vectorize import vmap
+from ...func.vectorize import at_once
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, pairs
 from ..closed_functions import gradients
@@ -86,7 +86,7 @@ class Batched:
         """The right-hand side at all stages; None if it cannot be called so, or gives other values then."""
         try:
             with enable_grad():
-                out = vmap(self.f)(wrap(t), states)
+                out = at_once(self.f)(wrap(t), states)
         except Exception:  # of any kind: it is called for one state after another instead, and raises there if it must
             return None
         if out.shape != slopes.shape or not np.allclose(out._data, slopes, rtol=1e-8, atol=1e-12, equal_nan=True):

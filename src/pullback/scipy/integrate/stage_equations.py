@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...autograd.grad_mode import enable_grad, no_grad
-from ...func.vectorize import vmap
+from ...func.vectorize import at_once
 from ...ops.shape.joining import concatenate, stack
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
@@ -49,7 +49,7 @@ class Together:
             return self.f(t, y, *theta)
 
         if self.by_vmap:
-            return vmap(f)(t, y)
+            return at_once(f)(t, y)
         return stack([f(t[i], y[i]) for i in range(t.shape[0])])
 
     def compare(self, t: Array, y: Array, theta: Sequence[Any], expected: Array) -> None:
