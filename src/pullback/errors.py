@@ -30,14 +30,16 @@ class LinAlgError(RuntimeError, np.linalg.LinAlgError):
     """Raised for a matrix without a result, e.g. the inverse of a singular one: torch's and NumPy's error in one."""
 
 
-def message(where: str, *, expected: str = "", found: str = "", do: str = "") -> str:
+def message(where: str, *, expected: str = "", found: str = "", do: str = "", anyway: bool = False) -> str:
     """The text of an error: ``where: expected ..., found ...`` and, on a separate line, what to do.
+
+    anyway: whether that is to be done also about an object of another library, for which other words stand.
 
     >>> print(message("sum()", expected="dim in [-2, 1]", found="dim 5", do="count the axes from 0"))
     sum(): expected dim in [-2, 1], found dim 5.
       What to do: count the axes from 0.
     """
-    do = _do_of_others(found) or do
+    do = do if anyway else _do_of_others(found) or do
     parts = [f"expected {expected}"] if expected else []
     if found:
         parts.append(f"found {found}")
@@ -69,28 +71,34 @@ _INSTEAD = {
     "a Tracer of jax,": "pass it as an argument to the function that pullback.bridge.jax.wrap() makes one of jax",
     r"a torch\.Tensor of \w+\[\]": "give its value, x.item(), " + _NODE.format("torch"),
     r"a jax\.Array of \w+\[\]": "give its value, x.item(), " + _NODE.format("jax"),
-    r"a torch\.Tensor of (?:bool|u?int)": "give its values, pullback.as_tensor(x)",
+    r"a torch\.Tensor of u?int": "give its values, pullback.as_tensor(x), or as sizes and axes, x.tolist()",
+    r"a torch\.Tensor of bool": "give its values, pullback.as_tensor(x)",
+    r"a jax\.Array of u?int": "give its values, pullback.tensor(x), or as sizes and axes, x.tolist()",
     r"a torch\.Tensor of": "give its values, pullback.tensor(x.detach()), " + _NODE.format("torch"),
     r"a jax\.Array of": "give its values, pullback.tensor(x), " + _NODE.format("jax"),
     r"a scipy\.sparse\.": "write pullback.scipy.sparse.csr_array(S) for it",
     r"the (?:dtype|memory_format) torch\.(\w+) of torch": "write pullback.{}",
-    r"the device (\S+) of torch": "write {!r}",
+    r"the device (\S+) of (?:torch|jax)": "write {!r}",
     "a sparse matrix of jax": "give its values, pullback.tensor(x.todense())",
     "a Generator of torch": "write pullback.Generator()",
+    "an Optimizer of torch": "give one of pullback, pullback.optim.SGD(model.parameters(), lr=0.1)",
     "an array of another library": "give its values, pullback.as_tensor(x)",
 }
 """What to do about an object of another library, by how it is described; the first that fits counts."""
 
 
 def of_another_library(value: Any) -> str:
-    """A tensor, an array or a dtype of another library in a few words; an empty text for another value."""
+    """A tensor, an array, a dtype or the like of another library in a few words; an empty text for another value."""
     kind = type(value).__name__
+    if type(value).__module__.partition(".")[0] == "jaxlib" and kind == "Device":
+        return f"the device {value.platform.replace('gpu', 'cuda')} of jax"
+    if any(f"{base.__module__}.{base.__name__}" == "torch.optim.optimizer.Optimizer" for base in type(value).__mro__):
+        return f"an Optimizer of torch, {kind}"
     if type(value).__module__.partition(".")[0] == "torch" and kind in ("dtype", "device", "memory_format"):
         return f"the {kind} {value} of torch"
     if type(value).__module__.partition(".")[0] == "torch" and kind == "Generator":
         return "a Generator of torch"
-    array = hands_out_an_array(value)
-    return _tensor_of_another_library(value) or (f"{kind}, an array of another library" if array else "")
+    return _tensor_of_another_library(value) or f"{kind}, an array of another library" * hands_out_an_array(value)
 
 
 def _tensor_of_another_library(value: Any) -> str:

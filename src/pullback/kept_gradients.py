@@ -56,6 +56,10 @@ _OF_NUMPY = {
         "a Tensor t, and write a[numpy.diag_indices(n)] = t"
     ),
     "numpy.testing": _VALUES.format("numpy.testing"),
+    "numpy.polynomial": (
+        "write numpy.polyval(numpy.flip(c), x) for numpy.polynomial.Polynomial(c)(x), whose coefficients stand in the "
+        "other order, and numpy.polynomial.chebyshev.chebvander(x, n) @ c for another basis at the points x of an array"
+    ),
     "numpy.ma": (
         "choose by the mask m where it is to count, numpy.where(m, 0, t); or mask the values, "
         "numpy.ma.masked_array(t.detach().numpy(), m), which have no gradient"
@@ -114,6 +118,12 @@ def keeping_gradient(number: bool = False) -> str:
 
 
 CHOSEN = "choose before and after it: t = numpy.where(m, t, 1.0), then numpy.where(m, numpy.{}(t), other)"
+
+
+def of_truth() -> str:
+    """What to write where a function of numpy.testing asks whether a Tensor is true; an empty text elsewhere."""
+    asked = "numpy.testing" in _of_numpy([*_outside()][:1])
+    return f".\n  What to do: {_OF_NUMPY['numpy.testing']}." if asked else ""
 
 
 def cannot_convert(kind: str, found: str, lost: str) -> RuntimeError:

@@ -202,7 +202,7 @@ class _Writer:
             errors.message(
                 f"save(): {path}",
                 expected="tensors, arrays, numbers, strings, bools, None, and dicts, lists and tuples of them",
-                found=f"an object of type {kind.__qualname__}",
+                found=errors.of_another_library(value) or f"an object of type {kind.__qualname__}",
                 do=f"save its {path}.state_dict()" if hasattr(value, "state_dict") else "make a dict of what it holds",
             )
         )

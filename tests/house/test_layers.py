@@ -77,7 +77,7 @@ LINES_PER_ROOM = {
     "interpreters": 3122,
     "func": 2592,
     "diagnose": 2540,
-    "compile": 8495,
+    "compile": 8497,
     "utils": 1500,
     "compat": 1000,
     "cli": 3700,

@@ -166,6 +166,11 @@ def test_a_number_that_is_written_into_an_array_is_told() -> None:
 OF_VALUES = {
     "np.testing.assert_allclose(t, t)": r"give numpy.testing the values, t.detach\(\).numpy\(\)",
     "np.testing.assert_array_equal(np.arange(1.0, 4.0), t)": r"give numpy.testing the values, t.detach\(\).numpy\(\)",
+    "np.testing.assert_equal(t, np.arange(1.0, 4.0))": r"give numpy.testing the values, t.detach\(\).numpy\(\)",
+    "np.polynomial.Polynomial(t)": r"write numpy.polyval\(numpy.flip\(c\), x\)",
+    "np.polynomial.Chebyshev([1.0, 2.0])(t)": r"chebvander\(x, n\) @ c",
+    "np.polynomial.polynomial.polyval(2.0, t)": r"write numpy.polyval\(numpy.flip\(c\), x\)",
+    "np.polynomial.Polynomial.fit([1.0, 2.0, 3.0], t, 1)": r"For the values alone, use tensor.detach\(\)",
     "np.ma.masked_array(t)": r"numpy.where\(m, 0, t\); or mask the values, numpy.ma.masked_array\(t.detach",
     "np.ma.sum(t)": r"numpy.where\(m, 0, t\); or mask the values, numpy.ma.masked_array\(t.detach",
     "matplotlib.pyplot.plot(t)": r"give matplotlib the values, t.detach\(\).numpy\(\)",
@@ -191,6 +196,21 @@ def test_what_looks_at_values_is_to_be_given_values(written: str) -> None:
         eval(written, names)
     assert "numpy.stack" not in str(refused.value)
     eval(written, names | {"t": names["t"].detach().numpy(), "A": names["A"].detach().numpy()})
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_numpys_comparison_that_asks_for_a_truth_value_is_to_be_given_values(grad: bool) -> None:
+    t = pullback.tensor([1.0, 2.0], requires_grad=grad)
+    told = r"ambiguous.\n  What to do: give numpy.testing the values, t.detach\(\).numpy\(\)"
+    for given in (t, [t], {"a": t}):
+        with pytest.raises(RuntimeError, match=told):
+            np.testing.assert_equal(given, given)
+    with pytest.raises(RuntimeError, match=told):
+        np.testing.assert_almost_equal(t, t)
+    np.testing.assert_equal(t.detach().numpy(), t.detach().numpy())
+    np.testing.assert_almost_equal(t.detach().numpy(), t.detach().numpy())
+    with pytest.raises(RuntimeError, match=r"ambiguous$"):  # by the user's own code
+        np.testing.assert_raises(ValueError, lambda: bool(t))
 
 
 def test_the_methods_of_a_generator_are_no_functions_of_scipy() -> None:

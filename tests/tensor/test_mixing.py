@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback.interpreters.traced import TraceError
 
 OPERATORS = [
     getattr(operator, name)
@@ -312,7 +313,21 @@ NAMED: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a value": (lambda t: pullback.full((2,), t.tensor(2.0)), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
     "a bound": (lambda t: pullback.linspace(t.tensor(0.0), 1, 3), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
     "a mean": (lambda t: pullback.normal(t.tensor(0.0), 1.0), r"torch.Tensor of float32\[\], .*\n.*x.item\(\)"),
-    "a size": (lambda t: pullback.full(t.tensor([2]), 1.0), r"torch.Tensor of int64\[1\].\n.*as_tensor\(x\)"),
+    **{
+        f"sizes, {name}": (call, r"torch.Tensor of int64\[2\].\n.*as sizes and axes, x.tolist\(\)")
+        for name, call in {
+            "full": lambda t: pullback.full(t.tensor([2, 1]), 1.0),
+            "zeros": lambda t: pullback.zeros(t.tensor([2, 1])),
+            "randn": lambda t: pullback.randn(t.tensor([2, 1])),
+            "new_zeros": lambda t: G.new_zeros(t.tensor([2, 1])),
+            "reshape": lambda t: G.reshape(t.tensor([9, 1])),
+            "view": lambda t: G.view(t.tensor([9, 1])),
+            "expand": lambda t: G.expand(t.tensor([3, 3])),
+            "repeat": lambda t: G.repeat(t.tensor([1, 2])),
+            "permute": lambda t: pullback.permute(G, t.tensor([1, 0])),
+            "sum": lambda t: G.sum(t.tensor([0, 1])),
+        }.items()
+    },
     "a matrix": (lambda t: pullback.matmul(G, t.ones(3)), r"torch.Tensor of float32\[3\].\n.*tensor\(x.detach\(\)\)"),
     "a weight": (lambda t: pullback.lerp(G, G, t.tensor(1.0)), r"torch.Tensor of float32\[\].\n.*x.item\(\)"),
     "a primal": (
@@ -332,6 +347,27 @@ NAMED: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda t: pullback.rand(3, generator=t.Generator()),
         r"a Generator of torch.\n.*pullback.Generator\(",
     ),
+    "a layout": (lambda t: pullback.zeros(3, layout=t.strided), r"torch.strided.*\n.*write pullback.strided"),
+    "a schedule's": (
+        lambda t: pullback.optim.lr_scheduler.StepLR(t.optim.SGD([t.ones(3)], lr=0.1), 1),
+        r"an Optimizer of torch, SGD.*\n.*pullback.optim.SGD\(model.parameters\(\)",
+    ),
+    "what varies": (
+        lambda t: pullback.vmap(pullback.sin)(t.ones(3)),
+        r"a torch.Tensor of float32\[3\].\n.*pullback.tensor\(x.detach\(\)\)",
+    ),
+    "saved": (
+        lambda t: pullback.save({"a": t.ones(3)}, "/dev/null"),
+        r"a torch.Tensor of float32\[3\].\n.*pullback.tensor\(x.detach\(\)\)",
+    ),
+    **{
+        f"trained, {name}": (call, r"parameter 0: a torch.Tensor of float32\[.*\n.*model.load_state_dict\(")
+        for name, call in {
+            "a generator": lambda t: pullback.optim.SGD(t.nn.Linear(2, 2).parameters(), lr=0.1),
+            "a list": lambda t: pullback.optim.SGD([t.ones(3)], lr=0.1),
+            "a group": lambda t: pullback.optim.Adam([{"params": t.nn.Linear(2, 2).parameters()}]),
+        }.items()
+    },
     "an order": (lambda t: G.contiguous(memory_format=t.channels_last), r"of torch.\n.*write pullback.channels_last"),
 }
 
@@ -367,3 +403,52 @@ def test_a_function_of_jax_says_what_to_do(grad: bool) -> None:
             function(x)
     assert jnp.asarray(x.detach()).tolist() == jnp.array([x.detach()])[0].tolist() == [1.0, 1.0, 1.0]
     assert not hasattr(x, "__jax_array__")
+
+
+@pytest.mark.jax
+def test_sizes_and_devices_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    with pytest.raises(TypeError, match=r"found a jax.Array of int32\[2\].\n.*x.tolist\(\)"):
+        G.reshape(jax.numpy.array([9, 1]))
+    calls = [lambda d: pullback.zeros(3, device=d), G.to, pullback.nn.Linear(2, 2).to]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"found the device cpu of jax.\n  What to do: write 'cpu'"):
+            call(jax.devices()[0])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("given", ["torch", "NumPy"])
+def test_a_state_of_other_arrays_is_refused_and_can_be_given(torch: ModuleType, given: str) -> None:
+    theirs, ours = torch.nn.Linear(3, 2), pullback.nn.Linear(3, 2)
+    state = {k: v if given == "torch" else v.numpy() for k, v in theirs.state_dict().items()}
+    before = {k: v.tolist() for k, v in ours.state_dict().items()}
+    with pytest.raises(RuntimeError, match=r"(?s)received <class.*pullback.tensor\(v\) for k, v") as caught:
+        ours.load_state_dict(state)
+    assert str(caught.value).count("What to do") == 1
+    assert {k: v.tolist() for k, v in ours.state_dict().items()} == before
+    ours.load_state_dict({k: pullback.tensor(v) for k, v in state.items()})
+    assert ours.weight.tolist() == theirs.weight.tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda f, x: f(x), "0"),
+        (lambda f, x: f(pullback.ones(3), np.ones(3), x), "2"),
+        (lambda f, x: f([pullback.ones(3), x]), "0"),
+        (lambda f, x: f({"a": (x,)}), "0"),
+        (lambda f, x: f(pullback.ones(3), b=x), "b"),
+    ],
+)
+def test_an_argument_of_a_compiled_function(torch: ModuleType, call: Callable[[Any, Any], Any], argument: str) -> None:
+    def f(a: Any, b: Any = 1, c: Any = 1) -> Any:
+        return pullback.ones(2)
+
+    told = (
+        rf"compile: argument {argument}: expected .*found a torch.Tensor of float32\[3\].\n  What to do: give its val"
+    )
+    with pytest.raises(TraceError, match=told):
+        call(pullback.compile(f), torch.ones(3))
+    with pytest.warns(UserWarning, match=told):
+        assert call(pullback.compile(f, fallback=True), torch.ones(3)).tolist() == [1.0, 1.0]

@@ -110,6 +110,8 @@ class Compiled:
         whole = (*key, recorded, dtypes.default())
         try:
             entries = self._entries.get(whole)
+            if entries is None:
+                errors.refuse_foreign("compile", leaves((args, kwargs)))
         except TypeError:
             if not self._fallback:
                 raise _not_static(args, kwargs) from None
@@ -502,10 +504,11 @@ def _parameters(fn: Any) -> tuple[str, ...]:
 
 
 def _not_static(args: Any, kwargs: Any) -> TraceError:
-    found = next((v for v in leaves((args, kwargs)) if not is_a(v, Tensor) and not _hashable(v)), None)
+    places = [*enumerate(args), *kwargs.items()]
+    place, found = next(((k, v) for k, a in places for v in leaves(a) if not _tells_apart(v)), ("", None))
     return TraceError(
         errors.message(
-            "compile",
+            f"compile: argument {place}".rstrip(),
             expected="arguments that are tensors or NumPy arrays, or that can be hashed to tell signatures apart",
             found=errors.describe(found),
             do="pass a tensor (pullback.from_numpy(...)), or something immutable",
@@ -534,9 +537,11 @@ def _not_traced(error: BaseException | None) -> TraceError:
     )
 
 
-def _hashable(value: Any) -> bool:
+def _tells_apart(value: Any) -> bool:
+    """Whether a value among the arguments can be a part of a signature."""
     try:
+        errors.refuse_foreign("compile", (value,))
         hash(value)
     except TypeError:
-        return False
+        return type(value) is _array and not value.dtype.hasobject
     return True

@@ -159,10 +159,9 @@ def _dims_of(in_dims: Dims, args: tuple[Any, ...], flat: list[Any]) -> list[int 
             found.append(None)
             continue
         if not isinstance(value, Tensor):
-            raise ValueError(
-                f"vmap(): Got in_dim={dim} for an input but the input is of type {type(value)}, not a Tensor.\n"
-                "  What to do: write None in in_dims for an argument that does not vary."
-            )
+            text = f"vmap(): Got in_dim={dim} for an input but the input is of type {type(value)}, not a Tensor"
+            do = "write None in in_dims for an argument that does not vary"
+            raise ValueError(errors.message(text, found=errors.of_another_library(value), do=do))
         if not -value.ndim <= dim < value.ndim:
             raise ValueError(
                 f"vmap(): Got in_dim={dim} for some input, but that input is a Tensor of dimensionality {value.ndim}, "

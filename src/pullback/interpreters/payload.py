@@ -89,7 +89,7 @@ def _gives(function: Call) -> bool:
     return isinstance(function, _FUNCTION) and function not in _WRITING
 
 
-def _of_the_class(text: str, **parts: str) -> Exception:
+def _of_the_class(text: str, **parts: Any) -> Exception:
     """The error of something that a class lacks, to which the name of the operation adds nothing."""
     return errors.final(TypeError(errors.message(text, **parts)))
 

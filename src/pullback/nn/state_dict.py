@@ -257,10 +257,13 @@ def _collect(
 def _fitting(key: str, target: Tensor, value: Any, problems: list[str], assign: bool) -> Tensor | None:
     """`value`, if it can be written into `target`, or put in its place; else None, and the problem is noted."""
     if not isinstance(value, Tensor):
-        problems.append(
+        problem = (
             f'While copying the parameter named "{key}", expected pullback.Tensor from checkpoint but received '
             f"{type(value)}"
         )
+        do = "give tensors, model.load_state_dict({k: pullback.tensor(v) for k, v in state.items()})"
+        once = hasattr(type(value), "__array__") and not any(do in told for told in problems)
+        problems.append(errors.message(problem, do=do, anyway=True) if once else problem)
         return None
     if value._in_array != target._in_array:
         kinds = ["a dense tensor" if t._in_array else "a sparse tensor" for t in (target, value)]

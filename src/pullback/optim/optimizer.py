@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import errors
 from ..autograd.hooks import RemovableHandle
-from ..errors import describe, holding, message
+from ..errors import describe, final, holding, message, of_another_library
 from ..interpreters.traced import open_trace, refused
 from ..ops.sparse.coo import SparseTensor
 from ..table.levels import memory_of
@@ -199,7 +199,7 @@ class Optimizer:
         names, params = _names_and_tensors(where, param_group["params"])
         for i, p in enumerate(params):
             if not isinstance(p, Tensor):
-                raise TypeError(message(where, expected="Tensors only", found=f"parameter {i}: {describe(p)}"))
+                raise _no_parameter(where, i, p)
             if isinstance(p, SparseTensor):
                 raise NotImplementedError(
                     message(
@@ -549,6 +549,17 @@ def _register(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool) -> Remov
 
 def _or(returned: Any, otherwise: Any) -> Any:
     return otherwise if returned is None else returned
+
+
+def _no_parameter(where: str, i: int, found: Any) -> Exception:
+    """The error of a parameter that is no Tensor; a tensor of another library would be trained as a copy."""
+    text, do = f"parameter {i}: {describe(found)}", ""
+    if of_another_library(found):
+        do = (
+            "make the model of pullback.nn, give it the values, model.load_state_dict({k: pullback.tensor(v) for k, v "
+            "in state.items()}), and train its model.parameters()"
+        )
+    return final(TypeError(message(where, expected="Tensors only", found=text, do=do, anyway=True)))
 
 
 def _names_and_tensors(where: str, params: Any) -> tuple[list[str] | None, list[Any]]:

@@ -266,7 +266,11 @@ def sizes(args: tuple[Any, ...]) -> tuple[int, ...]:
     try:
         return tuple(map(operator.index, found))
     except TypeError:
-        raise TypeError(errors.message("size", expected="integers", found=str(found))) from None
+        raise TypeError(errors.message("size", expected="integers", found=_of_sizes(found))) from None
+
+
+def _of_sizes(found: Sequence[Any]) -> str:
+    return next(filter(None, map(errors.of_another_library, found)), str(found))
 
 
 def as_array(value: Any) -> Any:

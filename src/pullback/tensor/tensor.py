@@ -464,7 +464,7 @@ class Tensor(Methods):
             raise RuntimeError(
                 "Boolean value of Tensor with no values is ambiguous"
                 if self._data.size == 0
-                else "Boolean value of Tensor with more than one value is ambiguous"
+                else f"Boolean value of Tensor with more than one value is ambiguous{kept_gradients.of_truth()}"
             )
         return bool(self._data.item())
 

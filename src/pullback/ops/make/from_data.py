@@ -57,7 +57,8 @@ def check_place(device: Any, layout: Any, pin_memory: Any) -> None:
                     "layout",
                     expected="pullback.strided",
                     found=f"{layout} of the real torch",
-                    do="call the function of pullback instead of torch's, e.g. pullback.autograd.gradcheck",
+                    do="write pullback.strided; or where a function of torch's asks for it, call that of pullback, "
+                    "e.g. pullback.autograd.gradcheck",
                 )
             )
         raise NotImplementedError(

@@ -14,7 +14,7 @@ tensor(0.5620)
 
 from __future__ import annotations
 
-from ..mirror import home, refuse
+from ..mirror import home, instead, refuse
 from .continuous import DISTRIBUTIONS as _CONTINUOUS
 from .discrete import DISTRIBUTIONS as _DISCRETE
 from .kernel_density import gaussian_kde
@@ -58,5 +58,16 @@ _REASONS = {
         bootstrap permutation_test monte_carlo_test goodness_of_fit multiscale_graphcorr""",
 }
 refuse("stats", {name: reason for reason, names in _REASONS.items() for name in names.split()})
+
+_WELCH = "(numpy.mean(a) - numpy.mean(b)) / numpy.hypot(stats.sem(a), stats.sem(b))"
+_VALUES = "with pullback.scipy.stats as stats; or give it the values, t.detach().numpy(), where no gradient is wanted"
+instead(
+    "stats",
+    {
+        "ttest_1samp": f"for the statistic, write (numpy.mean(a) - mean) / stats.sem(a), {_VALUES}",
+        "ttest_rel": f"for the statistic, write numpy.mean(a - b) / stats.sem(a - b), {_VALUES}",
+        "ttest_ind": f"for the statistic of equal_var=False, write {_WELCH}, {_VALUES}",
+    },
+)
 
 __getattr__, __dir__ = home("stats", globals(), same="qmc BootstrapMethod MonteCarloMethod PermutationMethod FitError")
