@@ -18,6 +18,7 @@ import pytest
 
 import pullback
 from pullback.testing import Audit, Change, Finding, Line, audit
+from pullback.testing.corrections.patches import merged
 from pullback.testing.corrections.trials import Trials
 from tests.testing import faulty_functions
 from tests.testing.faulty_functions import FAULTY, Planted
@@ -25,18 +26,19 @@ from tests.testing.faulty_functions import FAULTY, Planted
 SOURCE = Path(faulty_functions.__file__).read_text("utf-8")
 
 
-def applied(result: Audit, finding: Finding, source: str) -> str:
-    """The text of a file with the lines of a finding as `as_markdown` prints them, each with its place."""
-    page = dataclasses.replace(result, findings=(finding,)).as_markdown()
-    (diff,) = re.findall(r"```diff\n(.*?)\n```", page, re.DOTALL)
+def applied(result: Audit, source: str, *findings: Finding) -> str:
+    """The text of a file with the lines of findings as `as_markdown` prints them, each with its place."""
+    page = dataclasses.replace(result, findings=findings).as_markdown()
     lines = source.splitlines()
-    places = list(re.finditer(r"^# \S+:(\d+)\n((?:[-+ ].*\n?|\n)*)", diff, re.MULTILINE))
-    assert len(places) == len(finding.changes), diff
+    blocks = re.findall(r"```diff\n(.*?)\n```", page, re.DOTALL)
+    places = [p for b in blocks for p in re.finditer(r"^# \S+:(\d+)\n((?:[-+ ].*\n?|\n)*)", b, re.MULTILINE)]
+    places = [place for place in places if re.search("^[-+]", place[2], re.MULTILINE)]  # not where words follow
+    assert len(places) == sum(len(finding.shown) for finding in findings), page
     for place in sorted(places, key=lambda found: -int(found[1])):
         at, printed = int(place[1]) - 1, place[2].splitlines()
         old, new = ([line[1:] for line in printed if line[:1] in kinds] for kinds in ("- ", "+ "))
-        assert old != new, diff
-        assert lines[at : at + len(old)] == old, diff
+        assert old != new, page
+        assert lines[at : at + len(old)] == old, page
         lines[at : at + len(old)] = new
     return "\n".join(lines) + "\n"
 
@@ -60,13 +62,16 @@ def codes(result: Audit) -> Counter[str]:
 
 
 def assert_each_mends(result: Audit, name: str, inputs: tuple[Any, ...], source: str, folder: Path) -> None:
-    for number, finding in enumerate(result.findings):
-        if finding.changes:
-            module = imported(folder / f"mended_{name}_{number}.py", applied(result, finding, source))
-            left = codes(audit(getattr(module, name), *inputs))
-            assert left <= codes(result) - Counter([finding.code]), f"{left} with\n{finding}"
-            terminal = {line.strip() for change in finding.changes for line in change.text.splitlines()}
-            assert terminal <= {line[4:].strip() for line in str(finding).splitlines()}
+    """Each correction alone, and all of them at once."""
+    each = [[f] for f in result.findings if f.shown]
+    for number, chosen in enumerate([*each, list(result.findings)] if len(each) > 1 else each):
+        mended = [f for f in result.findings if f.changes and any(f.changes == other.changes for other in chosen)]
+        module = imported(folder / f"mended_{name}_{number}.py", applied(result, source, *chosen))
+        left = codes(audit(getattr(module, name), *inputs))
+        assert left <= codes(result) - Counter(f.code for f in mended), f"{left} with\n{result}"
+    for finding in (f for (f,) in each):
+        terminal = {line.strip() for change in finding.changes for line in change.text.splitlines()}
+        assert terminal <= {line[4:].strip() for line in str(finding).splitlines()}
 
 
 @pytest.mark.parametrize("planted", FAULTY, ids=lambda planted: planted.function.__name__)
@@ -212,10 +217,82 @@ def test_what_is_kept_on_ctx_is_saved_instead(name: str, tmp_path: Path) -> None
     assert len({finding.changes for finding in found}) == 1, "two findings about one line contradict each other"
     assert len({finding.advice for finding in found}) == 1
     assert found[0].changes, str(result)
-    source = applied(result, found[0], source)
+    source = applied(result, source, dataclasses.replace(found[0], above=""))
     mended = imported(tmp_path / "mended.py", source).Mine
     assert not audit(mended, x).findings
     assert pullback.autograd.gradcheck(mended.apply, x.clone().requires_grad_())
+
+
+# -- several corrections of the same lines --------------------------------------------------------------------------------
+
+FUNCTION = """import pullback
+from pullback.autograd import Function
+
+
+class Mine(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        {forward}
+
+    @staticmethod
+    def backward(ctx, g):
+        {backward}
+"""
+PRODUCT = "ctx.save_for_backward(x, y); return x * y"
+TOGETHER = {
+    "two that nobody needs": (PRODUCT, "x, y = ctx.saved_tensors; return g * y, g * x"),
+    "one of them wrong": (PRODUCT, "x, y = ctx.saved_tensors; return 2 * g * y, g * x"),
+    "in a list": (PRODUCT, "x, y = ctx.saved_tensors; return [g * y, g * x]"),
+    "on lines of their own": (PRODUCT, "x, y = ctx.saved_tensors; return (;    -g * y,;    g * x,; )"),
+    "on one line of several": (PRODUCT, "x, y = ctx.saved_tensors; return (;    g * y, g * x,; )"),
+    "in two statements": (PRODUCT, "x, y = ctx.saved_tensors; a = g * y; b = 2 * g * x; return a, b"),
+    "in NumPy": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; return pullback.from_numpy(g.numpy() * y.numpy()), g * x",
+    ),
+    "two written to": (
+        "x.mul_(2); ctx.save_for_backward(x, y); return x * y",
+        "x, y = ctx.saved_tensors; g.mul_(2); return g * y, g * x / 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_corrections_of_the_same_lines_are_made_together(name: str, tmp_path: Path) -> None:
+    forward, backward = (code.replace("; ", ";").replace(";", "\n        ") for code in TOGETHER[name])
+    source = FUNCTION.format(forward=forward, backward=backward)
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(imported(tmp_path / "mine.py", source).Mine, *inputs)
+    assert len(result.findings) > 1
+    assert_each_mends(result, "Mine", inputs, source, tmp_path)
+    if name != "two written to":
+        mended = imported(tmp_path / "mended.py", applied(result, source, *result.findings)).Mine
+        assert not audit(mended, *inputs).findings
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "both"),
+    [
+        ((2, "f(x)", "f(1)"), (2, "f(x)", "g(x)"), "g(1)"),
+        ((2, "f(x)", "f(1)"), (2, "f(x)", "f(2)"), None),
+        ((2, "f(x)", "f(1)"), (2, "f(x)", "f(1)"), "f(1)"),
+        ((2, "import a", "import a\nimport b"), (2, "import a", "import a\nimport c"), "import a\nimport b\nimport c"),
+        (
+            (2, "import a", "import a\nimport b\nimport c"),
+            (2, "import a", "import a\nimport b"),
+            "import a\nimport b\nimport c",
+        ),
+        ((2, "f(\n x,\n)", "f(\n y,\n)"), (3, " x,", " x + 1,"), "f(\n y + 1,\n)"),
+        ((2, "a\nb", "a\nc"), (3, "b\nd", "b\ne"), "a\nc\ne"),
+        ((2, "a\nb", ""), (2, "a", "c"), None),
+        ((2, "a", "b\na"), (2, "a", "c"), "b\nc"),
+    ],
+)
+def test_two_changes_as_one(a: tuple[int, str, str], b: tuple[int, str, str], both: str | None) -> None:
+    patches = [(Change(Line("f.py", number, old), new),) for number, old, new in (a, b)]
+    found = merged(*patches)
+    assert [change.text for change in found] == ([] if both is None else [both])
+    assert {change.line.number for change in found} <= {2}
 
 
 # -- where no code may be printed --------------------------------------------------------------------------------------
@@ -314,5 +391,5 @@ def test_a_change_that_changes_nothing_is_never_shown() -> None:
     trials = Trials(Doubled, {}, lambda copy, elsewhere: tried.append(copy) or {})
     same, other = Change(line, "return g"), Change(line, "return 2 * g")
     patches = ((same,), (other, same), ())
-    assert trials.settled(Finding("kink", "a", "b", line=line, patches=patches)).changes == ()
+    assert trials.settled([Finding("kink", "a", "b", line=line, patches=patches)])[0].changes == ()
     assert not tried

@@ -175,9 +175,9 @@ def audit(
 
         found, skipped = _checked(Subject(function, inputs, kwargs or {}, dtypes, options), progress)
         trials = Trials(function, found, audited)
-        findings = sorted_findings([trials.settled(f) for each in found.values() for f in each])
-    accepted = tuple(f for f in findings if f.code in ignored)
-    left = tuple(f for f in findings if f.code not in ignored)
+        findings = sorted_findings([f for each in found.values() for f in each])
+        left = tuple(trials.settled([f for f in findings if f.code not in ignored]))
+        accepted = tuple(trials.settled([f for f in findings if f.code in ignored]))
     return Audit(function.__name__, left, tuple(found), skipped, accepted)
 
 

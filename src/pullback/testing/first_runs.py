@@ -17,7 +17,7 @@ from ..diagnose.gradcheck.problem import Array
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .corrections.findings import Finding, Line
-from .corrections.patches import Patch, before, below, edited, first, joined, left_out, once_differentiable, wrapped
+from .corrections.patches import Patch, before, below, edited, first, merged, left_out, once_differentiable, wrapped
 from .corrections.rewrites import keeping_axes, on_tensors, out_of_place
 from .corrections.source import Method, described, line_of_error, line_that, line_that_differs, remedy, text
 from .derivatives import summed
@@ -101,7 +101,7 @@ def _no_tensors(subject: Subject, error: Exception) -> tuple[Line | None, tuple[
     sets = [[value] for value in values] + ([values] if len(values) > 1 else [])
     tensors = [wrapped(forward, "from_numpy", *some) for some in sets]
     once = once_differentiable(backward)
-    return forward.at(statement), (*tensors, *(joined(patch, once) for patch in tensors))
+    return forward.at(statement), (*tensors, *(merged(patch, once) for patch in tensors))
 
 
 # Determinism ---------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ def _tensors_returned(subject: Subject, values: Sequence[ast.expr]) -> Iterator[
     arrays = [value for value, g in zip(values, returned, strict=False) if isinstance(g, np.ndarray)]
     tensors = wrapped(backward, "from_numpy", *arrays)
     yield tensors
-    yield joined(tensors, once_differentiable(backward))
+    yield merged(tensors, once_differentiable(backward))
 
 
 def check_warnings(subject: Subject) -> Iterator[Finding]:

@@ -30,15 +30,26 @@ def changed(value: ast.expr, change: Rewrite) -> ast.expr:
 
 
 def rewritten(method: Method, change: Rewrite) -> Patch:
-    """All expressions of a method, changed like this."""
+    """All expressions of a method, changed like this; what does not change stays as it was written."""
     pairs = []
     for statement in method.statements():
         value = getattr(statement, "value", None)
         if isinstance(value, ast.expr):
-            new = changed(value, change)
-            if ast.dump(new) != ast.dump(value):
-                pairs.append((value, text(new)))
+            pairs += [(old, text(new)) for old, new in _differing(value, changed(value, change))]
     return edited(method, *pairs)
+
+
+def _differing(old: ast.AST, new: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    """The smallest pieces of an expression that differ from those of another."""
+    if ast.dump(old) == ast.dump(new):
+        return []
+    below, there = list(ast.iter_child_nodes(old)), list(ast.iter_child_nodes(new))
+    own, other = ([v for _, v in ast.iter_fields(n) if not isinstance(v, (ast.AST, list))] for n in (old, new))
+    if type(old) is type(new) and own == other and len(below) == len(there):
+        inside = [pair for a, b in zip(below, there, strict=True) for pair in _differing(a, b)]
+        if inside and all(isinstance(a, ast.expr) for a, _ in inside):
+            return inside
+    return [(old, new)]
 
 
 def _called(node: ast.AST) -> str:
