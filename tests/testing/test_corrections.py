@@ -223,7 +223,84 @@ def test_what_is_kept_on_ctx_is_saved_instead(name: str, tmp_path: Path) -> None
     assert pullback.autograd.gradcheck(mended.apply, x.clone().requires_grad_())
 
 
-# -- several corrections of the same lines --------------------------------------------------------------------------------
+# -- inputs that are saved as something else ---------------------------------------------------------------------------
+
+BOTH_READ = "x, y = ctx.saved_tensors; "
+NEEDED = "{} if ctx.needs_input_grad[0] else None, {} if ctx.needs_input_grad[1] else None"
+FORMS = {
+    "arrays": ("ctx.save_for_backward(x.numpy(), y.numpy()); return x * y", NEEDED.format("g * y", "g * x")),
+    "arrays, used as such": (
+        "ctx.save_for_backward(x.numpy(), y.numpy()); return x * y",
+        NEEDED.format("pullback.from_numpy(g.numpy() * y)", "pullback.from_numpy(g.numpy() * x)"),
+    ),
+    "arrays, in loops": (
+        "ctx.save_for_backward(x.numpy(), y.numpy()); return x * y",
+        NEEDED.format(*(f"g * g.new_tensor([math.sqrt(v * v) for v in {n}.ravel()]).view(g.shape)" for n in "yx")),
+    ),
+    "arrays in variables": (
+        "a = x.numpy(); b = np.asarray(y); ctx.save_for_backward(a, b); return pullback.from_numpy(a * b)",
+        NEEDED.format("g * y", "g * x"),
+    ),
+    "under the same name": (
+        "x = x.numpy(); y = y.numpy(); ctx.save_for_backward(x, y); return pullback.from_numpy(x * y)",
+        NEEDED.format("g * y", "g * x"),
+    ),
+    "by way of the processor": (
+        "ctx.save_for_backward(x.detach().cpu().numpy(), y.cpu().numpy().copy()); return x * y",
+        NEEDED.format("g * y", "g * x"),
+    ),
+    "one as an array": ("ctx.save_for_backward(x, y.numpy()); return x * y", NEEDED.format("g * y", "g * x")),
+    "with an array beside them": (
+        "ctx.save_for_backward(x.numpy(), np.full_like(x.numpy(), 2.0), y); return 2 * x * y",
+        NEEDED.format("g * y * two", "g * x * two"),
+        "x, two, y = ctx.saved_tensors; ",
+    ),
+    "detached": ("ctx.save_for_backward(x.detach(), y.detach()); return x * y", NEEDED.format("g * y", "g * x")),
+    "data": ("ctx.save_for_backward(x.data, y); return x * y", NEEDED.format("g * y", "g * x")),
+    "clones": ("ctx.save_for_backward(x.clone(), y.clone()); return x * y", NEEDED.format("g * y", "g * x")),
+    "detached before": (
+        "x = x.detach(); y = y.detach(); ctx.save_for_backward(x, y); return x * y",
+        NEEDED.format("g * y", "g * x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_input_is_saved_itself(name: str, tmp_path: Path) -> None:
+    forward, value, *read = FORMS[name]
+    backward = f"{(*read, BOTH_READ)[0]}return {value}"
+    forward, backward = (code.replace("; ", "\n        ") for code in (forward, backward))
+    source = "import math\n\nimport numpy as np\n" + FUNCTION.format(forward=forward, backward=backward)
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(imported(tmp_path / "mine.py", source).Mine, *inputs)
+    assert result.findings
+    source = applied(result, source, *result.findings)
+    left = audit(imported(tmp_path / "mended.py", source).Mine, *inputs)
+    assert not left.findings, f"{source}\n{left}"
+    assert "save_for_backward(x," in source
+
+
+def test_an_input_is_saved_itself_in_setup_context(tmp_path: Path) -> None:
+    for given, saves in (("x, y = inputs", "x.numpy(), y.detach()"), ("", "inputs[0].numpy(), inputs[1].numpy()")):
+        source = FUNCTION.format(
+            forward="return x * y", backward=BOTH_READ + "return " + NEEDED.format("g * y", "g * x")
+        )
+        source = source.replace("; ", "\n        ").replace("forward(ctx, x", "forward(x")
+        source += f"""
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        {given or "pass"}
+        ctx.save_for_backward({saves})
+"""
+        inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+        result = audit(imported(tmp_path / "mine.py", source).Mine, *inputs)
+        assert result.findings
+        source = applied(result, source, *result.findings)
+        left = audit(imported(tmp_path / "mended.py", source).Mine, *inputs)
+        assert not left.findings, f"{source}\n{left}"
+
+
+# -- several corrections of the same lines -----------------------------------------------------------------------------
 
 FUNCTION = """import pullback
 from pullback.autograd import Function
@@ -293,6 +370,54 @@ def test_two_changes_as_one(a: tuple[int, str, str], b: tuple[int, str, str], bo
     found = merged(*patches)
     assert [change.text for change in found] == ([] if both is None else [both])
     assert {change.line.number for change in found} <= {2}
+
+
+# -- comments ----------------------------------------------------------------------------------------------------------
+
+COMMENTED = {
+    "in a gradient": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; return (;    g  # ONE;    * y,  # TWO;    g * x,  # THREE; )",
+    ),
+    "in a product": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; a = (;    2  # ONE;    * g  # TWO;    * y; ); return a, g * x",
+    ),
+    "in what is saved": (
+        "ctx.save_for_backward(;    x.numpy(),  # ONE;    # TWO;    y.numpy(),  # THREE; ); return x * y",
+        BOTH_READ + "return " + NEEDED.format("g * y", "g * x"),
+    ),
+    "in what is saved elsewhere": (
+        "x = x.numpy(); ctx.save_for_backward(;    x,  # ONE;    y,  # TWO '#'; ); return pullback.from_numpy(x) * y",
+        BOTH_READ + "return " + NEEDED.format("g * y", "g * x"),
+    ),
+    "in an attribute": (
+        "ctx.x = (  # ONE;    x  # TWO; ); ctx.save_for_backward(y); return x * y",
+        "(y,) = ctx.saved_tensors; return g * y, (;    g  # ONE;    * ctx.x  # TWO; )",
+    ),
+    "in what is returned": (
+        "ctx.save_for_backward(x, y); return np.asarray(  # ONE;    x.numpy()  # TWO;    * y.numpy(); )",
+        "x, y = ctx.saved_tensors; return " + NEEDED.format("(g  # é 勾配 ONE;    * y)", "g * x"),
+    ),
+    "in a text": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; return (;    g * len('# NO'  # ONE;    ) / 4 * y,;    g * x; )",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMENTED)
+def test_comments_are_kept(name: str, tmp_path: Path) -> None:
+    forward, backward = (code.replace("; ", ";").replace(";", "\n        ") for code in COMMENTED[name])
+    source = "import numpy as np\n" + FUNCTION.format(forward=forward, backward=backward)
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(imported(tmp_path / "mine.py", source).Mine, *inputs)
+    assert any(finding.changes for finding in result.findings), str(result)
+    assert_each_mends(result, "Mine", inputs, source, tmp_path)
+    for finding in (f for f in result.findings if f.shown):
+        for change in finding.changes:
+            words = re.findall(r"# (ONE|TWO|THREE|é)", change.line.text)
+            assert sorted(re.findall(r"# (ONE|TWO|THREE|é)", change.text)) == sorted(words), str(finding)
 
 
 # -- where no code may be printed --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Patches: changes to the lines of the user's file, made from pieces of its syntax tree.
 
-New code is put where the old piece stood; the rest of the line stays as its author wrote it. A name of the library is
-written as the file can reach it, or its import is a change as well.
+New code is put where the old piece stood; the rest of the line, and each comment, stays as its author wrote it. A name
+of the library is written as the file can reach it, or its import is a change as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Patch = tuple[Change, ...]
 def edited(method: Method, *pairs: tuple[ast.AST, str]) -> Patch:
     """The changes that put new code in place of pieces of the tree; a statement is left out for the empty text.
 
-    There are none if that changes nothing.
+    Comments inside a piece are put above. There are no changes if the code stays the same.
     """
     changes = []
     for start, end in _ranges(node for node, _ in pairs):
@@ -40,6 +40,8 @@ def edited(method: Method, *pairs: tuple[ast.AST, str]) -> Patch:
             new = new[:before] + _fitting(method, node, code).encode() + new[after:]
         old, text = whole.decode().rstrip(), new.decode().rstrip()
         if text != old:
+            above = [comment for node in sorted((n for n, _ in inside), key=_at) for comment in method.comments(node)]
+            text = "\n".join([*(_indent(old) + comment for comment in above), *([text] if text else [])])
             changes.append(Change(Line(method.file, start, old), text))
     return tuple(changes)
 

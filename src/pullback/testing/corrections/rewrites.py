@@ -7,11 +7,13 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from .findings import Change, Line
-from .patches import Patch, below, edited, first
+from .patches import Patch, below, edited, first, merged
 from .source import Method, text
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
 ARRAYS = ("asarray", "array", "ascontiguousarray")
+TENSORS = (*ARRAYS, "from_numpy", "as_tensor")
+COPIES = ("numpy", "detach", "clone", "cpu", "copy", "contiguous")
 
 
 Rewrite = Callable[[ast.AST], ast.AST]
@@ -176,6 +178,53 @@ def recomputed(keeper: Method, backward: Method, name: str, inputs: Sequence[str
     lines = [f"{_unpacked(called.values())} = {text(read.value)}", f"{local} = {text(value)}"]
     kept = edited(keeper, (save, f"{text(call.func)}({', '.join(called)})"))
     return (*kept, *edited(backward, (read, below(read, lines))))
+
+
+def given(keeper: Method, value: ast.expr) -> str:
+    """The input that an expression has the numbers of, as an array, detached or copied; empty for anything else."""
+    made = {text(s.targets[0]): s.value for s in keeper.statements() if isinstance(s, ast.Assign)}
+    inputs = keeper.inputs()
+    while True:
+        if isinstance(value, ast.Name) and value.id in made:
+            value = made.pop(value.id)
+        elif text(value) in inputs:
+            return text(value)
+        elif isinstance(value, ast.Attribute) and value.attr == "data":
+            value = value.value
+        elif isinstance(value, ast.Call) and len(value.args) == 1 and _called(value) in TENSORS:
+            value = value.args[0]
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and _called(value) in COPIES:
+            value = value.func.value
+        else:
+            return ""
+
+
+def inputs_saved(keeper: Method, other: Callable[[int], str] = lambda i: "") -> Patch:
+    """The inputs themselves in save_for_backward, where they are saved as arrays, detached or copied. other: the code
+    for another argument by its number; empty where it stays.
+    """
+    saves = list(keeper.calls("save_for_backward")) if keeper else []
+    if len(saves) != 1:
+        return ()
+    ((statement, call),) = saves
+    names = [given(keeper, argument) for argument in call.args]
+    rebound = {text(t) for s in keeper.statements() if isinstance(s, ast.Assign) for t in s.targets} & {*names}
+    if rebound:  # so they are saved before
+        save = first(keeper, f"{text(call.func)}({', '.join(names)})")
+        return merged(save, edited(keeper, (statement, ""))) if all(names) else ()
+    new = [(argument, name or other(i)) for i, (argument, name) in enumerate(zip(call.args, names, strict=True))]
+    return edited(keeper, *(pair for pair in new if pair[1] not in ("", text(pair[0]))))
+
+
+def arrays_read(backward: Method, which: Iterable[int]) -> Patch:
+    """The arrays of saved tensors, by their numbers, under the names that backward gives them."""
+    reads = _reads(backward)
+    names = [reads[0][1][i] for i in which if i < len(reads[0][1])] if len(reads) == 1 else []
+    if not names:
+        return ()
+    ((read, _),) = reads
+    arrays = f"{', '.join(names)} = {', '.join(f'{name}.numpy()' for name in names)}"
+    return edited(backward, (read, below(read, [text(read), arrays])))
 
 
 def saved(keeper: Method, backward: Method, key: str, given: str, then: str = "") -> Patch:
