@@ -601,18 +601,20 @@ def notice_foreign_functions() -> None:
     kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
     for kind in kinds:
         names = vars(sys.modules.get(kind.__module__, object))
-        if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):
+        if kind not in _TOLD and _stands_in(names, kind) and is_meant_for_us(names):
             _TOLD.add(kind)
-            warnings.warn(
-                message(
-                    f"{kind.__module__}.{kind.__qualname__}",
-                    expected="a class derived from pullback.autograd.Function",
-                    found="one derived from PyTorch's own Function, whose backward is never called for Tensors of "
-                    "pullback: the graph holds what its forward computed",
-                    do="write `from pullback.autograd import Function`",
-                ),
-                stacklevel=callers_level(),
-            )
+            warnings.warn(foreign_function(f"{kind.__module__}.{kind.__qualname__}"), stacklevel=callers_level())
+
+
+def foreign_function(where: str) -> str:
+    """What is said of a class that is derived from PyTorch's own `Function`."""
+    return message(
+        where,
+        expected="a class derived from pullback.autograd.Function",
+        found="one derived from PyTorch's own Function, whose backward is never called for Tensors of pullback: the "
+        "graph holds what its forward computed",
+        do="write `from pullback.autograd import Function` or `import pullback as torch` for the import of PyTorch's",
+    )
 
 
 def _stands_in(names: Any, kind: type) -> bool:
@@ -624,7 +626,7 @@ def _stands_in(names: Any, kind: type) -> bool:
     return found is kind
 
 
-def _is_meant_for_us(names: Any) -> bool:
+def is_meant_for_us(names: Any) -> bool:
     """Whether a module, whose globals are given, has names of this package, and no module of PyTorch."""
     homes = {home_of(value) for value in names.values()}
     return "pullback" in homes and not any(

@@ -80,10 +80,10 @@ LINES_PER_ROOM = {
     "compile": 8495,
     "utils": 1500,
     "compat": 1000,
-    "cli": 3700,
+    "cli": 3710,
     "distributed": 3105,
     "bridge": 3450,
-    "testing": 3300,
+    "testing": 3500,
 }
 
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and

@@ -153,6 +153,8 @@ def audit(
     >>> finding.line.text.strip(), finding.corrected
     ('return grad_output * x', 'return 2 * (grad_output * x)')
     """
+    if isinstance(function, type) and errors.is_of_pytorch(function):
+        raise TypeError(errors.foreign_function(f"audit(): {function.__name__}"))
     if not (isinstance(function, type) and issubclass(function, Function) and "_contract" in dir(function)):
         raise TypeError(
             errors.message(

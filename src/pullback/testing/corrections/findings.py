@@ -249,7 +249,7 @@ class Audit:
         for finding in self.findings:
             parts.append(f"**{finding.severity}** `{finding.code}` {finding.reason}")
             diff = [text for change in finding.shown for text in (f"# {change.line.place}", *change.diff())]
-            if not diff and finding.line is not None:
+            if not finding.changes and finding.line is not None:
                 diff = [f"# {finding.line.place}", *(f" {text}" for text in finding.line.text.splitlines())]
             if diff:
                 parts.append("\n".join(["```diff", *diff, "```"]))

@@ -40,7 +40,8 @@ def edited(method: Method, *pairs: tuple[ast.AST, str]) -> Patch:
             new = new[:before] + _fitting(method, node, code).encode() + new[after:]
         old, text = whole.decode().rstrip(), new.decode().rstrip()
         if text != old:
-            above = [comment for node in sorted((n for n, _ in inside), key=_at) for comment in method.comments(node)]
+            places = sorted(_at(node) for node, _ in inside)
+            above = [comment for place in places for comment in method.comments(place[:2], place[2:])]
             text = "\n".join([*(_indent(old) + comment for comment in above), *([text] if text else [])])
             changes.append(Change(Line(method.file, start, old), text))
     return tuple(changes)

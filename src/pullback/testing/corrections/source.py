@@ -98,10 +98,8 @@ class Method:
         start, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
         return Line(self.file, start, "".join(self.lines[start - 1 : end]).rstrip())
 
-    def comments(self, node: ast.expr | ast.stmt) -> list[str]:
-        """The comments inside a piece of the tree."""
-        start = node.lineno, node.col_offset
-        end = node.end_lineno or 0, node.end_col_offset or 0
+    def comments(self, start: tuple[int, int], end: tuple[int, int]) -> list[str]:
+        """The comments between two places, each the number of a line and a column in bytes."""
         return [comment for place, comment in _comments("".join(self.lines)) if start <= place < end]
 
     def head(self) -> Line | None:

@@ -52,8 +52,8 @@ class Trials:
         settled = [dataclasses.replace(finding, patches=()) for finding in findings]
         for i, patch in enumerate(alone):
             if patch and groups:  # where it has no group
-                first = findings[min(groups[0][1])].code
-                settled[i] = dataclasses.replace(settled[i], advice=f"correct `{first}`, and audit it again")
+                code = findings[min(groups[0][1])].code
+                settled[i] = dataclasses.replace(settled[i], advice=f"correct `{code}`, and audit it again")
         for patch, members in groups:
             first, *others = sorted(members)
             settled[first] = dataclasses.replace(findings[first], patches=(patch,))
