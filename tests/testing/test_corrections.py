@@ -327,6 +327,9 @@ TOGETHER = {
         PRODUCT,
         "x, y = ctx.saved_tensors; return pullback.from_numpy(g.numpy() * y.numpy()), g * x",
     ),
+    "two kept on ctx": ("ctx.x = x; ctx.y = y; return x * y", "return g * ctx.y, g * ctx.x"),
+    "two kept on ctx by one statement": ("ctx.x, ctx.y = x, y; return x * y", "return g * ctx.y, g * ctx.x"),
+    "one kept twice": ("ctx.a = x; ctx.b = x; ctx.y = y; return x * y", "return g * ctx.y, g * (ctx.a + ctx.b) / 2"),
     "two written to": (
         "x.mul_(2); ctx.save_for_backward(x, y); return x * y",
         "x, y = ctx.saved_tensors; g.mul_(2); return g * y, g * x / 2",

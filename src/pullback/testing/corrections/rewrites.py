@@ -224,7 +224,7 @@ def arrays_read(backward: Method, which: Iterable[int]) -> Patch:
         return ()
     ((read, _),) = reads
     arrays = f"{', '.join(names)} = {', '.join(f'{name}.numpy()' for name in names)}"
-    return edited(backward, (read, below(read, [text(read), arrays])))
+    return edited(backward, (read, below(read, [f"{_unpacked(reads[0][1])} = {text(read.value)}", arrays])))
 
 
 def saved(keeper: Method, backward: Method, key: str, given: str, then: str = "") -> Patch:
@@ -261,6 +261,20 @@ def saved(keeper: Method, backward: Method, key: str, given: str, then: str = ""
     else:
         kept = edited(keeper, (statement, below(statement, lines)), (save_at, save))
     return (*kept, *edited(backward, *pairs))
+
+
+def all_saved(keeper: Method, backward: Method, held: dict[str, str]) -> Patch:
+    """The inputs that attributes of ctx hold, by the names of these, saved by save_for_backward instead, at once."""
+    uses = [n for n in ast.walk(backward.tree or ast.Pass()) if isinstance(n, ast.Attribute) and n.attr in held]
+    statements = [s for s in map(keeper.stores, held) if s is not None]
+    if not uses or not statements or list(keeper.calls("save_for_backward")):
+        return ()
+    names = list(dict.fromkeys(held.values()))
+    last = max(statements, key=lambda s: s.lineno)
+    save = f"{keeper.parameter(0, 'ctx')}.save_for_backward({', '.join(names)})"
+    kept = edited(keeper, *((s, save if s is last else "") for s in dict.fromkeys(statements)))
+    read = first(backward, f"{_unpacked(names)} = {backward.parameter(0, 'ctx')}.saved_tensors")
+    return merged(kept, read, edited(backward, *((use, held[use.attr]) for use in uses)))
 
 
 def _unpacked(names: Iterable[str]) -> str:
