@@ -375,6 +375,17 @@ def test_two_changes_as_one(a: tuple[int, str, str], b: tuple[int, str, str], bo
     assert {change.line.number for change in found} <= {2}
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_cannot_be_made_together_is_said_in_words(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trials, "_mends", lambda self, codes, patch: len(codes) == len(patch) == 1)
+    patches = [((Change(Line("f.py", n, "f(x)"), new),),) for n, new in ((2, "f(1)"), (number, "f(2)"))]
+    findings = [Finding(code, "a", "b", patches=p) for code, p in zip(("kink", "random"), patches, strict=True)]
+    one, other = Trials(Doubled, {}, lambda copy, elsewhere: {}).settled(findings)
+    assert one.corrected == "f(1)"
+    assert not other.changes
+    assert other.todo == "What to do: correct `kink`, and audit it again."
+
+
 # -- comments ----------------------------------------------------------------------------------------------------------
 
 COMMENTED = {
