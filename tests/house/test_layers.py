@@ -80,10 +80,10 @@ LINES_PER_ROOM = {
     "compile": 8495,
     "utils": 1500,
     "compat": 1000,
-    "cli": 3710,
+    "cli": 3707,
     "distributed": 3105,
     "bridge": 3450,
-    "testing": 3500,
+    "testing": 3485,
 }
 
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and
