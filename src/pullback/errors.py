@@ -81,6 +81,7 @@ _INSTEAD = {
     r"the device (\S+) of (?:torch|jax)": "write {!r}",
     "a sparse matrix of jax": "give its values, pullback.tensor(x.todense())",
     "a Generator of torch": "write pullback.Generator()",
+    "a Module of torch": "make it of the layers of pullback.nn, or a node of a graph, pullback.bridge.torch.Module(m)",
     "an Optimizer of torch": "give one of pullback, pullback.optim.SGD(model.parameters(), lr=0.1)",
     "an array of another library": "give its values, pullback.as_tensor(x)",
 }
@@ -92,18 +93,24 @@ def of_another_library(value: Any) -> str:
     kind = type(value).__name__
     if type(value).__module__.partition(".")[0] == "jaxlib" and kind == "Device":
         return f"the device {value.platform.replace('gpu', 'cuda')} of jax"
-    if any(f"{base.__module__}.{base.__name__}" == "torch.optim.optimizer.Optimizer" for base in type(value).__mro__):
-        return f"an Optimizer of torch, {kind}"
     if type(value).__module__.partition(".")[0] == "torch" and kind in ("dtype", "device", "memory_format"):
         return f"the {kind} {value} of torch"
-    if type(value).__module__.partition(".")[0] == "torch" and kind == "Generator":
-        return "a Generator of torch"
-    return _tensor_of_another_library(value) or f"{kind}, an array of another library" * hands_out_an_array(value)
+    return _part_of_another_library(value) or f"{kind}, an array of another library" * hands_out_an_array(value)
 
 
-def _tensor_of_another_library(value: Any) -> str:
-    """The same of a tensor of PyTorch, an array of JAX or a sparse matrix of SciPy."""
+_KINDS = {
+    "torch.nn.modules.module.Module": "a Module of torch, {}",
+    "torch.optim.optimizer.Optimizer": "an Optimizer of torch, {}",
+    "torch._C.Generator": "a Generator of torch",
+}
+
+
+def _part_of_another_library(value: Any) -> str:
+    """The same of what a program of PyTorch, JAX or SciPy computes with, but settings."""
     kind = type(value)
+    for base in kind.__mro__:
+        if found := _KINDS.get(f"{base.__module__}.{base.__name__}"):
+            return found.format(kind.__name__)
     if not (hasattr(kind, "__matmul__") and hasattr(value, "shape")):
         return ""
     library = kind.__module__.partition(".")[0]
@@ -135,14 +142,14 @@ def _do_of_others(found: str) -> str:
 
 
 def refuse_foreign(name: str, values: Iterable[Any]) -> None:
-    """TypeError if a tensor of PyTorch, JAX or SciPy is among the arguments of `name`, or in a sequence among them."""
+    """TypeError if a tensor, module... of PyTorch, JAX or SciPy is among the arguments, or in a sequence among them."""
     waiting, seen = [*values], set()
     for value in waiting:
         if isinstance(value, (list, tuple)):
             if id(value) not in seen:  # a list may contain itself
                 seen.add(id(value))
                 waiting.extend(value)
-        elif _tensor_of_another_library(value):
+        elif _part_of_another_library(value):
             raise no_tensor(name, value)
 
 
@@ -151,7 +158,8 @@ def no_tensor(where: str, value: Any) -> TypeError:
     if not of_another_library(value):
         return TypeError(message(where, expected="a Tensor", found=describe(value)))
     where += "()" if where.replace(".", "").isidentifier() else ""
-    return cast(TypeError, final(TypeError(message(where, expected="Tensors of pullback", found=describe(value)))))
+    expected = f"{'Tensors' if hasattr(value, 'shape') else 'what is made'} of pullback"
+    return cast(TypeError, final(TypeError(message(where, expected=expected, found=describe(value)))))
 
 
 def holding(t: Any) -> str:
@@ -609,18 +617,20 @@ def notice_foreign_functions() -> None:
     kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
     for kind in kinds:
         names = vars(sys.modules.get(kind.__module__, object))
-        if kind not in _TOLD and _stands_in(names, kind) and _is_meant_for_us(names):
+        if kind not in _TOLD and _stands_in(names, kind) and is_meant_for_us(names):
             _TOLD.add(kind)
-            warnings.warn(
-                message(
-                    f"{kind.__module__}.{kind.__qualname__}",
-                    expected="a class derived from pullback.autograd.Function",
-                    found="one derived from PyTorch's own Function, whose backward is never called for Tensors of "
-                    "pullback: the graph holds what its forward computed",
-                    do="write `from pullback.autograd import Function`",
-                ),
-                stacklevel=callers_level(),
-            )
+            warnings.warn(foreign_function(f"{kind.__module__}.{kind.__qualname__}"), stacklevel=callers_level())
+
+
+def foreign_function(where: str) -> str:
+    """What is said of a class that is derived from PyTorch's own `Function`."""
+    return message(
+        where,
+        expected="a class derived from pullback.autograd.Function",
+        found="one derived from PyTorch's own Function, whose backward is never called for Tensors of pullback: the "
+        "graph holds what its forward computed",
+        do="write `from pullback.autograd import Function` or `import pullback as torch` for the import of PyTorch's",
+    )
 
 
 def _stands_in(names: Any, kind: type) -> bool:
@@ -632,7 +642,7 @@ def _stands_in(names: Any, kind: type) -> bool:
     return found is kind
 
 
-def _is_meant_for_us(names: Any) -> bool:
+def is_meant_for_us(names: Any) -> bool:
     """Whether a module, whose globals are given, has names of this package, and no module of PyTorch."""
     homes = {home_of(value) for value in names.values()}
     return "pullback" in homes and not any(

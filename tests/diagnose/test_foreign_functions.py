@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import pullback
+from pullback.cli.main import main
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
@@ -56,11 +58,90 @@ def test_it_is_told_at_the_first_pass_and_the_correction_works(tmp_path: Path, l
     assert run(tmp_path, correction, lines) == ("[10.0, 10.0]", "")
 
 
-@pytest.mark.parametrize("lines", [JVP, JACFWD])
+JET = "x.grad = torch.func.jet(Twice.apply, (x.detach(),), ([x.detach()],))[1][0]"
+LINEARIZE = "x.grad = torch.func.linearize(Twice.apply, x.detach())[1](x.detach())"
+AD = "from pullback.autograd import forward_ad as fwAD\nwith fwAD.dual_level():\n"
+AD += "    x.grad = fwAD.unpack_dual(Twice.apply(fwAD.make_dual(x.detach(), x.detach()))).tangent"
+
+
+@pytest.mark.parametrize("lines", [JVP, JACFWD, JET, LINEARIZE, AD])
 def test_it_is_told_at_a_forward_pass(tmp_path: Path, lines: str) -> None:
     out, told = run(tmp_path, "from torch.autograd import Function", lines)
     assert out == "[2.0, 2.0]"
     assert "UserWarning: __main__.Twice: expected a class derived from pullback.autograd.Function" in told
+
+
+SAID = "Twice: expected a class derived from pullback.autograd.Function, found one derived from PyTorch's own Function"
+AUDIT = """
+from pullback.testing import audit
+try:
+    print(audit(Twice, x.detach()).summary)
+except TypeError as error:
+    print(error)
+x.grad = x.detach()
+"""
+
+
+def test_the_audit_refuses_it_and_says_why(tmp_path: Path) -> None:
+    out, _ = run(tmp_path, "from torch.autograd import Function", AUDIT)
+    first = (
+        "audit(): Twice: expected a class derived from pullback.autograd.Function, found one derived from PyTorch's own"
+    )
+    assert out.startswith(first)
+    for correction in re.findall("`([^`]+)`", out):
+        base = "\nFunction = torch.autograd.Function" if correction.startswith("import") else ""
+        assert run(tmp_path, correction + base, AUDIT)[0].startswith("1 fault")
+
+
+CHECKED = """
+class Twice({base}):
+    @staticmethod
+    def forward(ctx, x: "float64[3]"):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 2 * g
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "base", "named", "status"),
+    [
+        ("from torch.autograd import Function", "Function", "", 2),
+        ("from torch.autograd import Function", "Function", ":Twice", 2),
+        ("import torch", "torch.autograd.Function", "", 2),
+        ("import torch\nimport pullback", "torch.autograd.Function", "", 2),
+        ("import torch\nimport pullback", "torch.autograd.Function", ":Twice", 2),
+        ("from torch.autograd import Function\nimport pullback\n" + CHECKED.format(base="pullback.autograd.Function")
+         .replace("Twice", "Ours"), "Function", "", 2),
+        ("import torch\nimport pullback\n" + CHECKED.format(base="pullback.autograd.Function")
+         .replace("Twice", "Ours"), "torch.autograd.Function", "", 0),
+    ],
+)  # fmt: skip
+def test_check_says_whose_function_it_is(
+    imports: str, base: str, named: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(imports + CHECKED.format(base=base), "utf-8")
+    assert main(["check", f"{path}{named}"]) == status
+    out, err = capsys.readouterr()
+    assert ("passed Ours" in out) == ("Ours" in imports)
+    if not status:
+        assert err == ""
+        return
+    line = path.read_text("utf-8").splitlines().index(f"class Twice({base}):") + 1
+    said, do = err.splitlines()
+    assert said.startswith(
+        f"pullback check: {path}:{line}: Twice: expected a class derived from pullback.autograd.Function"
+    )
+    assert "PyTorch's own Function" in said
+    old = base.split(".")[0]
+    (correction,) = [code for code in re.findall("`([^`]+)`", do) if code.endswith(old)]
+    theirs = next(text for text in imports.splitlines() if "torch" in text)
+    path.write_text(imports.replace(theirs, correction) + CHECKED.format(base=base), "utf-8")
+    assert main(["check", f"{path}{named}"]) == 0
+    assert "passed Twice" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("called", ["lambda x: Twice.apply(x)", "Twice.apply", "Twice.apply, fallback=True"])

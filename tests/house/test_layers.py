@@ -74,16 +74,16 @@ LINES_PER_ROOM = {
     "autograd": 2600,
     "table": 2840,
     "kernels": 900,
-    "interpreters": 3122,
-    "func": 2592,
-    "diagnose": 2540,
+    "interpreters": 3145,
+    "func": 2598,
+    "diagnose": 2541,
     "compile": 8497,
     "utils": 1500,
     "compat": 1000,
-    "cli": 3700,
+    "cli": 3707,
     "distributed": 3105,
     "bridge": 3450,
-    "testing": 3300,
+    "testing": 3485,
 }
 
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and

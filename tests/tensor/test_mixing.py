@@ -368,6 +368,19 @@ NAMED: dict[str, tuple[Callable[[Any], Any], str]] = {
             "a group": lambda t: pullback.optim.Adam([{"params": t.nn.Linear(2, 2).parameters()}]),
         }.items()
     },
+    **{
+        f"a module, {name}": (
+            call,
+            r"a Module of torch, Linear.\n.*of pullback.nn, or .*pullback.bridge.torch.Module\(m\)",
+        )
+        for name, call in {
+            "a layer": lambda t: pullback.nn.Sequential(t.nn.Linear(2, 2)),
+            "an attribute": lambda t: pullback.nn.ModuleDict({"a": t.nn.Linear(2, 2)}),
+            "trained": lambda t: pullback.optim.SGD(t.nn.Linear(2, 2), lr=0.1),
+            "added": lambda t: G + t.nn.Linear(2, 2),
+            "drawn": lambda t: pullback.inspect.graph(t.nn.Linear(2, 2)),
+        }.items()
+    },
     "an order": (lambda t: G.contiguous(memory_format=t.channels_last), r"of torch.\n.*write pullback.channels_last"),
 }
 
@@ -428,6 +441,15 @@ def test_a_state_of_other_arrays_is_refused_and_can_be_given(torch: ModuleType, 
     assert {k: v.tolist() for k, v in ours.state_dict().items()} == before
     ours.load_state_dict({k: pullback.tensor(v) for k, v in state.items()})
     assert ours.weight.tolist() == theirs.weight.tolist()
+
+
+@pytest.mark.torch
+def test_parts_of_a_program_of_torch_as_arguments_of_a_compiled_function(torch: ModuleType) -> None:
+    compiled, model = pullback.compile(lambda x, part: x * 2), torch.nn.Linear(2, 2)
+    parts = {"a Module of torch": model, "an Optimizer of torch": torch.optim.SGD(model.parameters(), lr=0.1)}
+    for name, part in {**parts, "a Generator of torch": torch.Generator()}.items():
+        with pytest.raises(TraceError, match=f"compile: argument 1: expected .*found {name}.*\n  What to do: "):
+            compiled(G, part)
 
 
 @pytest.mark.torch

@@ -722,7 +722,8 @@ class WrongNeedsIndex(Function):
     ROW,
     says=("None for a, and no work done for it, where ctx.needs_input_grad[0] is False",),
     line="return grad_output * b, grad_output * a",
-    corrected="+ return grad_output * b if ctx.needs_input_grad[0] else None, grad_output * a",
+    corrected="+ return grad_output * b if ctx.needs_input_grad[0] else None, "
+    "grad_output * a if ctx.needs_input_grad[1] else None",
 )
 class ComputesAll(Function):
     @staticmethod
@@ -1481,7 +1482,8 @@ class ReturnsAGenerator(Function):
     ROW,
     says=("None for a, and no work done for it",),
     line="return [grad_output * b, grad_output * a]",
-    corrected="+ return [grad_output * b if ctx.needs_input_grad[0] else None, grad_output * a]",
+    corrected="+ return [grad_output * b if ctx.needs_input_grad[0] else None, "
+    "grad_output * a if ctx.needs_input_grad[1] else None]",
 )
 class ReturnsAList(Function):
     @staticmethod

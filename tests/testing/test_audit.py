@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import subprocess
@@ -45,7 +46,7 @@ def test_a_planted_fault_is_found_and_explained(planted: Planted) -> None:
     assert finding.changes or finding.advice, str(finding)
     assert finding.line.text.strip().startswith(planted.line), str(finding)
     assert finding.line.file == __file__.replace("test_audit", "faulty_functions")
-    assert planted.corrected in str(finding)
+    assert planted.corrected in str(dataclasses.replace(finding, above=""))
     assert set(result.codes) == {planted.code} | planted.also, str(result)
     assert result.ok == all(CODES[code].severity != "fault" for code in result.codes)
 
@@ -96,7 +97,10 @@ def test_the_result_as_text(result: Audit) -> None:
     assert lines[3].startswith("  at ")
     assert lines[3].endswith(f"test_audit.py:{result.findings[0].line.number}")
     assert lines[4] == "  - return grad_output * x * y, grad_output * x * x"
-    assert lines[5] == "  + return 2 * (grad_output * x * y), grad_output * x * x"
+    mended = "return {} if ctx.needs_input_grad[0] else None, {} if ctx.needs_input_grad[1] else None"
+    assert lines[5] == "  + " + mended.format("2 * (grad_output * x * y)", "grad_output * x * x")
+    assert lines[8] == lines[11] == "  The correction of `wrong-derivative` above mends it, too."
+    assert len(lines) == 12
 
 
 def test_the_result_as_markdown(result: Audit) -> None:
@@ -104,7 +108,9 @@ def test_the_result_as_markdown(result: Audit) -> None:
     assert text.startswith("## `Square` fails its audit: 1 fault, 2 warnings\n\n**fault** `wrong-derivative` Expected")
     assert "\n```diff\n# " in text
     assert "\n-        return grad_output * x * y, grad_output * x * x\n" in text
-    assert "\n+        return 2 * (grad_output * x * y), grad_output * x * x\n```\n" in text
+    assert "\n+        return 2 * (grad_output * x * y) if ctx.needs_input_grad[0] else None, " in text
+    assert text.count("```diff") == 1
+    assert text.count("The correction of `wrong-derivative` above mends it, too.") == 2
     assert "Not checked: forward mode (there is no jvp); vmap (there is no vmap rule)." in text
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import pullback
 from pullback.testing import Audit, Change, Finding, Line, audit
+from pullback.testing.corrections.patches import merged
 from pullback.testing.corrections.trials import Trials
 from tests.imported import imported
 from tests.testing import faulty_functions
@@ -24,18 +25,19 @@ from tests.testing.faulty_functions import FAULTY, Planted
 SOURCE = Path(faulty_functions.__file__).read_text("utf-8")
 
 
-def applied(result: Audit, finding: Finding, source: str) -> str:
-    """The text of a file with the lines of a finding as `as_markdown` prints them, each with its place."""
-    page = dataclasses.replace(result, findings=(finding,)).as_markdown()
-    (diff,) = re.findall(r"```diff\n(.*?)\n```", page, re.DOTALL)
+def applied(result: Audit, source: str, *findings: Finding) -> str:
+    """The text of a file with the lines of findings as `as_markdown` prints them, each with its place."""
+    page = dataclasses.replace(result, findings=findings).as_markdown()
     lines = source.splitlines()
-    places = list(re.finditer(r"^# \S+:(\d+)\n((?:[-+ ].*\n?|\n)*)", diff, re.MULTILINE))
-    assert len(places) == len(finding.changes), diff
+    blocks = re.findall(r"```diff\n(.*?)\n```", page, re.DOTALL)
+    places = [p for b in blocks for p in re.finditer(r"^# \S+:(\d+)\n((?:[-+ ].*\n?|\n)*)", b, re.MULTILINE)]
+    places = [place for place in places if re.search("^[-+]", place[2], re.MULTILINE)]  # not where words follow
+    assert len(places) == sum(len(finding.shown) for finding in findings), page
     for place in sorted(places, key=lambda found: -int(found[1])):
         at, printed = int(place[1]) - 1, place[2].splitlines()
         old, new = ([line[1:] for line in printed if line[:1] in kinds] for kinds in ("- ", "+ "))
-        assert old != new, diff
-        assert lines[at : at + len(old)] == old, diff
+        assert old != new, page
+        assert lines[at : at + len(old)] == old, page
         lines[at : at + len(old)] = new
     return "\n".join(lines) + "\n"
 
@@ -50,13 +52,16 @@ def codes(result: Audit) -> Counter[str]:
 
 
 def assert_each_mends(result: Audit, name: str, inputs: tuple[Any, ...], source: str, folder: Path) -> None:
-    for number, finding in enumerate(result.findings):
-        if finding.changes:
-            module = written(folder / f"mended_{name}_{number}.py", applied(result, finding, source))
-            left = codes(audit(getattr(module, name), *inputs))
-            assert left <= codes(result) - Counter([finding.code]), f"{left} with\n{finding}"
-            terminal = {line.strip() for change in finding.changes for line in change.text.splitlines()}
-            assert terminal <= {line[4:].strip() for line in str(finding).splitlines()}
+    """Each correction alone, and all of them at once."""
+    each = [[f] for f in result.findings if f.shown]
+    for number, chosen in enumerate([*each, list(result.findings)] if len(each) > 1 else each):
+        mended = [f for f in result.findings if f.changes and any(f.changes == other.changes for other in chosen)]
+        module = written(folder / f"mended_{name}_{number}.py", applied(result, source, *chosen))
+        left = codes(audit(getattr(module, name), *inputs))
+        assert left <= codes(result) - Counter(f.code for f in mended), f"{left} with\n{result}"
+    for finding in (f for (f,) in each):
+        terminal = {line.strip() for change in finding.changes for line in change.text.splitlines()}
+        assert terminal <= {line[4:].strip() for line in str(finding).splitlines()}
 
 
 @pytest.mark.parametrize("planted", FAULTY, ids=lambda planted: planted.function.__name__)
@@ -202,10 +207,221 @@ def test_what_is_kept_on_ctx_is_saved_instead(name: str, tmp_path: Path) -> None
     assert len({finding.changes for finding in found}) == 1, "two findings about one line contradict each other"
     assert len({finding.advice for finding in found}) == 1
     assert found[0].changes, str(result)
-    source = applied(result, found[0], source)
+    source = applied(result, source, dataclasses.replace(found[0], above=""))
     mended = written(tmp_path / "mended.py", source).Mine
     assert not audit(mended, x).findings
     assert pullback.autograd.gradcheck(mended.apply, x.clone().requires_grad_())
+
+
+# -- inputs that are saved as something else ---------------------------------------------------------------------------
+
+BOTH_READ = "x, y = ctx.saved_tensors; "
+NEEDED = "{} if ctx.needs_input_grad[0] else None, {} if ctx.needs_input_grad[1] else None"
+FORMS = {
+    "arrays": ("ctx.save_for_backward(x.numpy(), y.numpy()); return x * y", NEEDED.format("g * y", "g * x")),
+    "arrays, used as such": (
+        "ctx.save_for_backward(x.numpy(), y.numpy()); return x * y",
+        NEEDED.format("pullback.from_numpy(g.numpy() * y)", "pullback.from_numpy(g.numpy() * x)"),
+    ),
+    "arrays, in loops": (
+        "ctx.save_for_backward(x.numpy(), y.numpy()); return x * y",
+        NEEDED.format(*(f"g * g.new_tensor([math.sqrt(v * v) for v in {n}.ravel()]).view(g.shape)" for n in "yx")),
+    ),
+    "arrays in variables": (
+        "a = x.numpy(); b = np.asarray(y); ctx.save_for_backward(a, b); return pullback.from_numpy(a * b)",
+        NEEDED.format("g * y", "g * x"),
+    ),
+    "under the same name": (
+        "x = x.numpy(); y = y.numpy(); ctx.save_for_backward(x, y); return pullback.from_numpy(x * y)",
+        NEEDED.format("g * y", "g * x"),
+    ),
+    "by way of the processor": (
+        "ctx.save_for_backward(x.detach().cpu().numpy(), y.cpu().numpy().copy()); return x * y",
+        NEEDED.format("g * y", "g * x"),
+    ),
+    "one as an array": ("ctx.save_for_backward(x, y.numpy()); return x * y", NEEDED.format("g * y", "g * x")),
+    "with an array beside them": (
+        "ctx.save_for_backward(x.numpy(), np.full_like(x.numpy(), 2.0), y); return 2 * x * y",
+        NEEDED.format("g * y * two", "g * x * two"),
+        "x, two, y = ctx.saved_tensors; ",
+    ),
+    "detached": ("ctx.save_for_backward(x.detach(), y.detach()); return x * y", NEEDED.format("g * y", "g * x")),
+    "data": ("ctx.save_for_backward(x.data, y); return x * y", NEEDED.format("g * y", "g * x")),
+    "clones": ("ctx.save_for_backward(x.clone(), y.clone()); return x * y", NEEDED.format("g * y", "g * x")),
+    "detached before": (
+        "x = x.detach(); y = y.detach(); ctx.save_for_backward(x, y); return x * y",
+        NEEDED.format("g * y", "g * x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_an_input_is_saved_itself(name: str, tmp_path: Path) -> None:
+    forward, value, *read = FORMS[name]
+    backward = f"{(*read, BOTH_READ)[0]}return {value}"
+    forward, backward = (code.replace("; ", "\n        ") for code in (forward, backward))
+    source = "import math\n\nimport numpy as np\n" + FUNCTION.format(forward=forward, backward=backward)
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
+    assert result.findings
+    source = applied(result, source, *result.findings)
+    left = audit(written(tmp_path / "mended.py", source).Mine, *inputs)
+    assert not left.findings, f"{source}\n{left}"
+    assert "save_for_backward(x," in source
+
+
+def test_an_input_is_saved_itself_in_setup_context(tmp_path: Path) -> None:
+    for given, saves in (("x, y = inputs", "x.numpy(), y.detach()"), ("", "inputs[0].numpy(), inputs[1].numpy()")):
+        source = FUNCTION.format(
+            forward="return x * y", backward=BOTH_READ + "return " + NEEDED.format("g * y", "g * x")
+        )
+        source = source.replace("; ", "\n        ").replace("forward(ctx, x", "forward(x")
+        source += f"""
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        {given or "pass"}
+        ctx.save_for_backward({saves})
+"""
+        inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+        result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
+        assert result.findings
+        source = applied(result, source, *result.findings)
+        left = audit(written(tmp_path / "mended.py", source).Mine, *inputs)
+        assert not left.findings, f"{source}\n{left}"
+
+
+# -- several corrections of the same lines -----------------------------------------------------------------------------
+
+FUNCTION = """import pullback
+from pullback.autograd import Function
+
+
+class Mine(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        {forward}
+
+    @staticmethod
+    def backward(ctx, g):
+        {backward}
+"""
+PRODUCT = "ctx.save_for_backward(x, y); return x * y"
+TOGETHER = {
+    "two that nobody needs": (PRODUCT, "x, y = ctx.saved_tensors; return g * y, g * x"),
+    "one of them wrong": (PRODUCT, "x, y = ctx.saved_tensors; return 2 * g * y, g * x"),
+    "in a list": (PRODUCT, "x, y = ctx.saved_tensors; return [g * y, g * x]"),
+    "on lines of their own": (PRODUCT, "x, y = ctx.saved_tensors; return (;    -g * y,;    g * x,; )"),
+    "on one line of several": (PRODUCT, "x, y = ctx.saved_tensors; return (;    g * y, g * x,; )"),
+    "in two statements": (PRODUCT, "x, y = ctx.saved_tensors; a = g * y; b = 2 * g * x; return a, b"),
+    "in NumPy": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; return pullback.from_numpy(g.numpy() * y.numpy()), g * x",
+    ),
+    "two kept on ctx": ("ctx.x = x; ctx.y = y; return x * y", "return g * ctx.y, g * ctx.x"),
+    "two kept on ctx by one statement": ("ctx.x, ctx.y = x, y; return x * y", "return g * ctx.y, g * ctx.x"),
+    "one kept twice": ("ctx.a = x; ctx.b = x; ctx.y = y; return x * y", "return g * ctx.y, g * (ctx.a + ctx.b) / 2"),
+    "two written to": (
+        "x.mul_(2); ctx.save_for_backward(x, y); return x * y",
+        "x, y = ctx.saved_tensors; g.mul_(2); return g * y, g * x / 2",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_corrections_of_the_same_lines_are_made_together(name: str, tmp_path: Path) -> None:
+    forward, backward = (code.replace("; ", ";").replace(";", "\n        ") for code in TOGETHER[name])
+    source = FUNCTION.format(forward=forward, backward=backward)
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
+    assert len(result.findings) > 1
+    assert_each_mends(result, "Mine", inputs, source, tmp_path)
+    if name != "two written to":
+        mended = written(tmp_path / "mended.py", applied(result, source, *result.findings)).Mine
+        assert not audit(mended, *inputs).findings
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "both"),
+    [
+        ((2, "f(x)", "f(1)"), (2, "f(x)", "g(x)"), "g(1)"),
+        ((2, "f(x)", "f(1)"), (2, "f(x)", "f(2)"), None),
+        ((2, "f(x)", "f(1)"), (2, "f(x)", "f(1)"), "f(1)"),
+        ((2, "import a", "import a\nimport b"), (2, "import a", "import a\nimport c"), "import a\nimport b\nimport c"),
+        (
+            (2, "import a", "import a\nimport b\nimport c"),
+            (2, "import a", "import a\nimport b"),
+            "import a\nimport b\nimport c",
+        ),
+        ((2, "f(\n x,\n)", "f(\n y,\n)"), (3, " x,", " x + 1,"), "f(\n y + 1,\n)"),
+        ((2, "a\nb", "a\nc"), (3, "b\nd", "b\ne"), "a\nc\ne"),
+        ((2, "a\nb", ""), (2, "a", "c"), None),
+        ((2, "a", "b\na"), (2, "a", "c"), "b\nc"),
+    ],
+)
+def test_two_changes_as_one(a: tuple[int, str, str], b: tuple[int, str, str], both: str | None) -> None:
+    patches = [(Change(Line("f.py", number, old), new),) for number, old, new in (a, b)]
+    found = merged(*patches)
+    assert [change.text for change in found] == ([] if both is None else [both])
+    assert {change.line.number for change in found} <= {2}
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_cannot_be_made_together_is_said_in_words(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Trials, "_mends", lambda self, codes, patch: len(codes) == len(patch) == 1)
+    patches = [((Change(Line("f.py", n, "f(x)"), new),),) for n, new in ((2, "f(1)"), (number, "f(2)"))]
+    findings = [Finding(code, "a", "b", patches=p) for code, p in zip(("kink", "random"), patches, strict=True)]
+    one, other = Trials(Doubled, {}, lambda copy, elsewhere: {}).settled(findings)
+    assert one.corrected == "f(1)"
+    assert not other.changes
+    assert other.todo == "What to do: correct `kink`, and audit it again."
+
+
+# -- comments ----------------------------------------------------------------------------------------------------------
+
+COMMENTED = {
+    "in a gradient": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; return (;    g  # ONE;    * y,  # TWO;    g * x,  # THREE; )",
+    ),
+    "in a product": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; a = (;    2  # ONE;    * g  # TWO;    * y; ); return a, g * x",
+    ),
+    "in what is saved": (
+        "ctx.save_for_backward(;    x.numpy(),  # ONE;    # TWO;    y.numpy(),  # THREE; ); return x * y",
+        BOTH_READ + "return " + NEEDED.format("g * y", "g * x"),
+    ),
+    "in what is saved elsewhere": (
+        "x = x.numpy(); ctx.save_for_backward(;    x,  # ONE;    y,  # TWO '#'; ); return pullback.from_numpy(x) * y",
+        BOTH_READ + "return " + NEEDED.format("g * y", "g * x"),
+    ),
+    "in an attribute": (
+        "ctx.x = (  # ONE;    x  # TWO; ); ctx.save_for_backward(y); return x * y",
+        "(y,) = ctx.saved_tensors; return g * y, (;    g  # ONE;    * ctx.x  # TWO; )",
+    ),
+    "in what is returned": (
+        "ctx.save_for_backward(x, y); return np.asarray(  # ONE;    x.numpy()  # TWO;    * y.numpy(); )",
+        "x, y = ctx.saved_tensors; return " + NEEDED.format("(g  # é 勾配 ONE;    * y)", "g * x"),
+    ),
+    "in a text": (
+        PRODUCT,
+        "x, y = ctx.saved_tensors; return (;    g * len('# NO'  # ONE;    ) / 4 * y,;    g * x; )",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMENTED)
+def test_comments_are_kept(name: str, tmp_path: Path) -> None:
+    forward, backward = (code.replace("; ", ";").replace(";", "\n        ") for code in COMMENTED[name])
+    source = "import numpy as np\n" + FUNCTION.format(forward=forward, backward=backward)
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
+    assert any(finding.changes for finding in result.findings), str(result)
+    assert_each_mends(result, "Mine", inputs, source, tmp_path)
+    for finding in (f for f in result.findings if f.shown):
+        for change in finding.changes:
+            words = re.findall(r"# (ONE|TWO|THREE|é)", change.line.text)
+            assert sorted(re.findall(r"# (ONE|TWO|THREE|é)", change.text)) == sorted(words), str(finding)
 
 
 # -- where no code may be printed --------------------------------------------------------------------------------------
@@ -304,5 +520,5 @@ def test_a_change_that_changes_nothing_is_never_shown() -> None:
     trials = Trials(Doubled, {}, lambda copy, elsewhere: tried.append(copy) or {})
     same, other = Change(line, "return g"), Change(line, "return 2 * g")
     patches = ((same,), (other, same), ())
-    assert trials.settled(Finding("kink", "a", "b", line=line, patches=patches)).changes == ()
+    assert trials.settled([Finding("kink", "a", "b", line=line, patches=patches)])[0].changes == ()
     assert not tried

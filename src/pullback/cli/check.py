@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from pullback.autograd.function import Function
 from pullback.cli import script
 from pullback.cli.script import TargetError
 from pullback.diagnose.progress import Progress
+from pullback.errors import foreign_function, is_meant_for_us, is_of_pytorch
 from pullback.tensor import dtypes as _dtypes
 from pullback.testing import CODES, Audit, audit, inputs
 from pullback.testing.corrections.findings import as_accepted
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     for target in arguments.targets:
         with script.apart(stdout=sys.stderr):  # the file's own output is not a part of the report
             try:
-                for function, scope, place in _functions(target):
+                for function, scope, place in _functions(target, problems):
                     options = {"dtypes": dtypes, "ignore": arguments.ignore}
                     results += _audits(function, scope, place, arguments.inputs, options, problems)
             except TargetError as error:
@@ -86,41 +85,37 @@ def run(arguments: argparse.Namespace) -> int:
     return 2 if problems else 1 if failed else 0
 
 
-def _functions(target: str) -> Iterator[tuple[type[Function], dict[str, Any], str]]:
-    """The Functions of a target, each with the variables of its file and its place."""
+def _functions(target: str, problems: list[str]) -> Iterator[tuple[type[Function], dict[str, Any], str]]:
+    """The Functions of a target, each with the variables of its file and its place. Those that are PyTorch's, and meant
+    to be ours, are added to `problems`.
+    """
     path, name = script.split(target)
-    text = path.read_bytes()
     scope = script.run(path)
     own = {key: value for key, value in scope.items() if _is_own(value)}
     if name:
         chosen = scope.get(name)
+        if isinstance(chosen, type) and is_of_pytorch(chosen):
+            raise TargetError(foreign_function(f"{script.place(path, chosen)}: {name}"))
         if not (isinstance(chosen, type) and issubclass(chosen, Function) and "_contract" in dir(chosen)):
             has = f"it has {', '.join(own)}" if own else "and there is no Function at the top level of the file"
             raise TargetError(f"{path} has no Function {name!r}; {has}")
         own = {name: chosen}
+    elif not own or is_meant_for_us(scope):
+        theirs = script.functions_of_pytorch(path, scope)
+        problems += theirs
+        if theirs and not own:
+            return
     if not own:
         raise TargetError(
             f"{path} defines no Function at its top level; expected a class derived from pullback.autograd.Function"
         )
     for function in own.values():
-        yield function, scope, _place(path, text, function)
+        yield function, scope, script.place(path, function)
 
 
 def _is_own(value: Any) -> bool:
     """Whether a value is a Function, with a forward, that the file itself defines."""
-    return (
-        isinstance(value, type)
-        and issubclass(value, Function)
-        and "_contract" in vars(value)
-        and value.__module__ == script.NAME
-    )
-
-
-def _place(path: Path, text: bytes, function: type[Function]) -> str:
-    """``file:line`` of the class."""
-    tree = ast.parse(text)
-    lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == function.__name__]
-    return f"{path}:{lines[-1]}" if lines else str(path)
+    return script.defines(value) and issubclass(value, Function) and "_contract" in vars(value)
 
 
 def _audits(

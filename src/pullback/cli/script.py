@@ -21,6 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from pullback.errors import foreign_function, is_of_pytorch
+
 NAME = "__pullback__"
 """The value of ``__name__`` in a file that is run for a command."""
 
@@ -110,11 +112,31 @@ def run(path: Path) -> dict[str, Any]:
         else:
             sys.modules[NAME] = had
     if _uses_torch(text, vars(module)):
+        for told in functions_of_pytorch(path, vars(module)):
+            raise TargetError(told)
         raise TargetError(f"{path} uses torch. {INSTEAD}")
     return vars(module)
 
 
 INSTEAD = "What to do: write `import pullback as torch` in it."
+
+
+def functions_of_pytorch(path: Path, variables: dict[str, Any]) -> list[str]:
+    """What is said of each class in a file that is derived from PyTorch's own `Function`."""
+    theirs = [value for value in variables.values() if defines(value) and is_of_pytorch(value)]
+    return [foreign_function(f"{place(path, value)}: {value.__name__}") for value in theirs]
+
+
+def defines(value: Any) -> bool:
+    """Whether a value is a class that the file which was run defines itself."""
+    return isinstance(value, type) and value.__module__ == NAME
+
+
+def place(path: Path, kind: type) -> str:
+    """``file:line`` of a class."""
+    tree = ast.parse(path.read_bytes())
+    lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == kind.__name__]
+    return f"{path}:{lines[-1]}" if lines else str(path)
 
 
 def _uses_torch(text: bytes, variables: dict[str, Any]) -> bool:

@@ -176,6 +176,7 @@ class Forward(Level):
 
     def __init__(self) -> None:
         super().__init__()
+        notice_foreign_functions()
         self._taken: list[weakref.ref[Tensor]] = []
         self._arrays: dict[int, tuple[Tensor, Any]] = {}  # of tensors that hold a payload instead while this is open
 
@@ -237,10 +238,6 @@ class Forward(Level):
 
 class Jvp(Forward):
     """The level of one forward-mode pass."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        notice_foreign_functions()
 
     def assign(self, t: Tensor, new: LevelPayload) -> None:
         held: Any = t._data

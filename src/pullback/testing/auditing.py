@@ -153,6 +153,8 @@ def audit(
     >>> finding.line.text.strip(), finding.corrected
     ('return grad_output * x', 'return 2 * (grad_output * x)')
     """
+    if isinstance(function, type) and errors.is_of_pytorch(function):
+        raise TypeError(errors.foreign_function(f"audit(): {function.__name__}"))
     if not (isinstance(function, type) and issubclass(function, Function) and "_contract" in dir(function)):
         raise TypeError(
             errors.message(
@@ -175,9 +177,9 @@ def audit(
 
         found, skipped = _checked(Subject(function, inputs, kwargs or {}, dtypes, options), progress)
         trials = Trials(function, found, audited)
-        findings = sorted_findings([trials.settled(f) for each in found.values() for f in each])
-    accepted = tuple(f for f in findings if f.code in ignored)
-    left = tuple(f for f in findings if f.code not in ignored)
+        findings = sorted_findings([f for each in found.values() for f in each])
+        left = tuple(trials.settled([f for f in findings if f.code not in ignored]))
+        accepted = tuple(trials.settled([f for f in findings if f.code in ignored]))
     return Audit(function.__name__, left, tuple(found), skipped, accepted)
 
 

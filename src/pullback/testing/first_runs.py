@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -17,8 +18,19 @@ from ..diagnose.gradcheck.problem import Array
 from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .corrections.findings import Finding, Line
-from .corrections.patches import Patch, before, below, edited, first, joined, left_out, once_differentiable, wrapped
-from .corrections.rewrites import keeping_axes, on_tensors, out_of_place
+from .corrections.patches import (
+    Patch,
+    before,
+    below,
+    edited,
+    first,
+    left_out,
+    merged,
+    named,
+    once_differentiable,
+    wrapped,
+)
+from .corrections.rewrites import arrays_read, inputs_saved, keeping_axes, on_tensors, out_of_place
 from .corrections.source import Method, described, line_of_error, line_that, line_that_differs, remedy, text
 from .derivatives import summed
 from .subject import Run, Subject, numbers
@@ -91,17 +103,42 @@ def _no_tensors(subject: Subject, error: Exception) -> tuple[Line | None, tuple[
     line = line_of_error(error, forward)
     if not forward or "from_numpy" not in str(error):
         return line, ()
+    frames = [f for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code.co_name == "save_for_backward"]
+    if frames:
+        return _arrays_saved(subject, frames[0].f_locals["tensors"])
     found = forward.returned()
-    places: list[tuple[ast.stmt, list[ast.expr]]] = [found] if found is not None else []
-    if "save_for_backward" in str(error):
-        places = [(statement, call.args) for statement, call in forward.calls("save_for_backward")]
-    if not places:
+    if found is None:
         return line, ()
-    statement, values = places[-1]
+    statement, values = found
     sets = [[value] for value in values] + ([values] if len(values) > 1 else [])
     tensors = [wrapped(forward, "from_numpy", *some) for some in sets]
     once = once_differentiable(backward)
-    return forward.at(statement), (*tensors, *(joined(patch, once) for patch in tensors))
+    return forward.at(statement), (*tensors, *(merged(patch, once) for patch in tensors))
+
+
+def _arrays_saved(subject: Subject, values: Sequence[Any]) -> tuple[Line | None, tuple[Patch, ...]]:
+    """The line that saves arrays among these values, and tensors instead: the inputs themselves, where they are these.
+    backward then computes with the tensors, or with their arrays.
+    """
+    keepers = [subject.method("setup_context"), subject.method("forward")]
+    keeper, backward = next(keeper for keeper in keepers if keeper), subject.method("backward")
+    saves = list(keeper.calls("save_for_backward"))
+    if not saves:
+        return keeper.head(), ()
+    statement, call = saves[-1]
+    arrays = [i for i, value in enumerate(values) if isinstance(value, np.ndarray)]
+    if len(call.args) != len(values):
+        return keeper.at(statement), ()
+    function, needed = named(keeper, "from_numpy")
+    wraps = {i: f"{function}({text(call.args[i])})" for i in arrays}
+    all_wrapped = edited(keeper, *((call.args[i], code) for i, code in wraps.items()))
+    itself = inputs_saved(keeper, lambda i: wraps.get(i, ""))
+    uses_it = any(f"{function}(" in change.text for change in itself)
+    once = once_differentiable(backward)
+    read = arrays_read(backward, arrays)
+    kept = [(*itself, *(needed if uses_it else ())), (*all_wrapped, *needed)]
+    ways = [(), on_tensors(backward), once, merged(read, once)]
+    return keeper.at(statement), tuple(merged(k, *([way] if way else [])) for k in kept if k for way in ways)
 
 
 # Determinism ---------------------------------------------------------------------------------------------------------
@@ -258,7 +295,7 @@ def _tensors_returned(subject: Subject, values: Sequence[ast.expr]) -> Iterator[
     arrays = [value for value, g in zip(values, returned, strict=False) if isinstance(g, np.ndarray)]
     tensors = wrapped(backward, "from_numpy", *arrays)
     yield tensors
-    yield joined(tensors, once_differentiable(backward))
+    yield merged(tensors, once_differentiable(backward))
 
 
 def check_warnings(subject: Subject) -> Iterator[Finding]:

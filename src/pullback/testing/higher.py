@@ -19,7 +19,7 @@ from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
 from .corrections.findings import Finding, Line
 from .corrections.patches import Patch, edited, once_differentiable
-from .corrections.rewrites import attached, changed, on_tensors, recomputed, saved, tensor_of
+from .corrections.rewrites import attached, changed, given, inputs_saved, on_tensors, recomputed, saved, tensor_of
 from .corrections.source import Method, arose_in, described, line_of_error, remedy, text
 from .derivatives import directions, steady, worst
 from .subject import Subject, numbers
@@ -165,8 +165,9 @@ def _kept_tensor(method: Method, backward: Method, i: int, names: list[str]) -> 
     for statement, call in method.calls("save_for_backward") if method else ():
         if i < len(call.args) and not any(text(a).startswith("*") for a in call.args):
             name = text(call.args[i])
-            patch = recomputed(method, backward, name, names)
-            advice = _recompute(name, names)
+            itself = given(method, call.args[i])
+            patch = inputs_saved(method) if itself else recomputed(method, backward, name, names)
+            advice = f"save {itself} itself" if itself else _recompute(name, names)
             return f"{name}, which save_for_backward keeps,", method.at(statement), advice, patch
     return f"the saved tensor {i}", method.head(), _recompute("it", names), ()
 

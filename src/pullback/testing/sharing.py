@@ -15,7 +15,7 @@ from ..tensor.nested import leaves
 from ..tensor.tensor import Tensor
 from .corrections.findings import Finding, Line
 from .corrections.patches import Patch, edited, named
-from .corrections.rewrites import saved
+from .corrections.rewrites import all_saved, saved
 from .corrections.source import Method, text
 from .first_runs import largest_gap
 from .higher import kept_values
@@ -156,9 +156,14 @@ def saving(subject: Subject, name: str) -> Iterator[Patch]:
     if statement is None or not backward:
         return
     value = dict(attributes_of(run.node)).get(name)
+    separate = subject.function._contract.separate
     for i in subject.moving:
-        if lies_in(value, run.inputs[i]) and not subject.function._contract.separate:
+        if lies_in(value, run.inputs[i]) and not separate:
             yield saved(keeper, backward, name, subject.names[i])
+    kept, given = attributes_of(run.node), [(subject.names[i], run.inputs[i]) for i in subject.moving]
+    held = {key: of for key, value in kept for of, t in given if lies_in(value, t)}
+    if len(held) > 1 and not separate:
+        yield all_saved(keeper, backward, held)
     if "lost-derivative" in subject.broken:
         for what, _, _, patch in kept_values(subject):
             if what == f"ctx.{name}":

@@ -99,6 +99,10 @@ class Line:
         """``file:line``."""
         return f"{self.file}:{self.number}"
 
+    def numbers(self) -> set[int]:
+        """The numbers of its lines in the file."""
+        return set(range(self.number, self.number + len(self.text.splitlines())))
+
 
 @dataclass(frozen=True)
 class Change:
@@ -119,7 +123,7 @@ class Finding:
 
     patches: the corrections as code, to be tried in this order, each as its changes. In the result of an audit it is
     the one that was tried on a copy of the Function and mends it, or none. advice: what to do, in words, where there
-    is none.
+    is none. above: the code of an earlier finding with the same changes, which are printed there.
     """
 
     code: str
@@ -129,6 +133,7 @@ class Finding:
     line: Line | None = None
     advice: str = ""
     patches: tuple[tuple[Change, ...], ...] = ()
+    above: str = ""
 
     @property
     def severity(self) -> str:
@@ -147,6 +152,11 @@ class Finding:
         return self.patches[0] if self.patches else ()
 
     @property
+    def shown(self) -> tuple[Change, ...]:
+        """The changes that are printed with it: none that stand above."""
+        return () if self.above else self.changes
+
+    @property
     def corrected(self) -> str:
         """The corrected lines, without their indentation; several changes stand one below the other."""
         return "\n".join(textwrap.dedent(change.text) for change in self.changes)
@@ -154,11 +164,13 @@ class Finding:
     @property
     def todo(self) -> str:
         """What to do in words, where no code says it."""
+        if self.above:
+            return f"The correction of `{self.above}` above mends it, too."
         return f"What to do: {self.advice}." if self.advice and not self.changes else ""
 
     def __str__(self) -> str:
         lines = [f"{self.severity} {self.code}: {self.reason}"]
-        for change in self.changes:
+        for change in self.shown:
             shown = [(line[0], line[1:]) for line in change.diff()]
             bare = textwrap.dedent("\n".join(text for _, text in shown)).splitlines()
             lines.append(f"  at {change.line.place}")
@@ -181,7 +193,7 @@ class Finding:
             "line": None if line is None else _as_dict(line) | {"text": line.text.strip()},
             "corrected": self.corrected,
             "changes": [{**_as_dict(change.line), "new": change.text} for change in self.changes],
-            "advice": self.advice if self.todo else "",
+            "advice": "" if self.changes else self.advice,
         }
 
 
@@ -236,8 +248,8 @@ class Audit:
         parts = [f"## `{self.function}` {mark} its audit: {self.summary}"]
         for finding in self.findings:
             parts.append(f"**{finding.severity}** `{finding.code}` {finding.reason}")
-            diff = [text for change in finding.changes for text in (f"# {change.line.place}", *change.diff())]
-            if not diff and finding.line is not None:
+            diff = [text for change in finding.shown for text in (f"# {change.line.place}", *change.diff())]
+            if not finding.changes and finding.line is not None:
                 diff = [f"# {finding.line.place}", *(f" {text}" for text in finding.line.text.splitlines())]
             if diff:
                 parts.append("\n".join(["```diff", *diff, "```"]))

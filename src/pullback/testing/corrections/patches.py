@@ -1,13 +1,15 @@
 """Patches: changes to the lines of the user's file, made from pieces of its syntax tree.
 
-New code is put where the old piece stood; the rest of the line stays as its author wrote it. A name of the library is
-written as the file can reach it, or its import is a change as well.
+New code is put where the old piece stood; the rest of the line, and each comment, stays as its author wrote it. A name
+of the library is written as the file can reach it, or its import is a change as well.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 import operator
+import re
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -24,7 +26,7 @@ Patch = tuple[Change, ...]
 def edited(method: Method, *pairs: tuple[ast.AST, str]) -> Patch:
     """The changes that put new code in place of pieces of the tree; a statement is left out for the empty text.
 
-    There are none if that changes nothing.
+    Comments inside a piece are put above. There are no changes if the code stays the same.
     """
     changes = []
     for start, end in _ranges(node for node, _ in pairs):
@@ -38,6 +40,9 @@ def edited(method: Method, *pairs: tuple[ast.AST, str]) -> Patch:
             new = new[:before] + _fitting(method, node, code).encode() + new[after:]
         old, text = whole.decode().rstrip(), new.decode().rstrip()
         if text != old:
+            places = sorted(_at(node) for node, _ in inside)
+            above = [comment for place in places for comment in method.comments(place[:2], place[2:])]
+            text = "\n".join([*(_indent(old) + comment for comment in above), *([text] if text else [])])
             changes.append(Change(Line(method.file, start, old), text))
     return tuple(changes)
 
@@ -144,12 +149,61 @@ def shape_of(backward: Method, keeper: Method, name: str, source: str) -> tuple[
     return f"{backward.parameter(0, 'ctx')}.{kept}", change
 
 
-def joined(*patches: Patch) -> Patch:
-    """Several patches as one, with their imports at the same line in one change. Nothing, if one of them is nothing."""
-    made: dict[Line, str] = {}
-    for line, text in ((change.line, change.text) for patch in patches for change in patch):
-        made[line] = made[line].replace(line.text, text) if line in made and made[line] != text else text
-    return tuple(Change(line, text) for line, text in made.items()) if all(patches) else ()
+def merged(*patches: Patch) -> Patch:
+    """Several patches as one, which makes the changes of each. Nothing, if one of them is nothing, or if two give the
+    same words of the file another text each.
+    """
+    made: list[Change] = []
+    for change in (change for patch in patches for change in patch):
+        both: Change | None = change
+        for other in [other for other in made if _overlap(other, change)]:
+            made.remove(other)
+            both = both and _both(other, both)
+        if both is None:
+            return ()
+        made.append(both)
+    return tuple(made) if all(patches) else ()
+
+
+def touch(a: Patch, b: Patch) -> bool:
+    """Whether two patches change the same lines."""
+    return any(_overlap(one, other) for one in a for other in b)
+
+
+def _overlap(a: Change, b: Change) -> bool:
+    return a.line.file == b.line.file and bool(a.line.numbers() & b.line.numbers())
+
+
+def _both(a: Change, b: Change) -> Change | None:
+    """Two changes of lines that overlap, as one; None if they replace the same words."""
+    lines = {
+        n: text for c in (a, b) for n, text in zip(sorted(c.line.numbers()), c.line.text.splitlines(), strict=True)
+    }
+    old = _words(lines[n] for n in sorted(lines))
+    edits: list[tuple[int, int, list[str]]] = []
+    for c in (a, b):
+        own = c.line.numbers()
+        above, under = ([lines[n] for n in sorted(lines) if within(n)] for within in (min(own).__gt__, max(own).__lt__))
+        new = _words([*above, *c.text.splitlines(), *under])
+        steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        edits += [(start, end, new[i:j]) for tag, start, end, i, j in steps if tag != "equal"]
+    made: list[str] = []
+    at, here = 0, list[str]()  # up to where it is done, and what was put there
+    unique = [edit for k, edit in enumerate(edits) if edit not in edits[:k]]
+    for start, end, words in sorted(unique, key=lambda edit: edit[:2]):
+        if start == at and here[: len(words)] == words:  # an import that both need
+            continue
+        if start < at:
+            return None
+        shared = here if start == end == at and words[: len(here)] == here else []
+        made += [*old[at:start], *words[len(shared) :]]
+        at, here = end, words
+    line = Line(a.line.file, min(lines), "\n".join(lines[n] for n in sorted(lines)))
+    return Change(line, "".join([*made, *old[at:]]).removesuffix("\n"))
+
+
+def _words(lines: Iterable[str]) -> list[str]:
+    return re.findall(r"\w+|\W", "".join(f"{line}\n" for line in lines))
 
 
 def below(statement: ast.stmt, lines: Sequence[str]) -> str:

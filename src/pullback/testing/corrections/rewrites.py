@@ -7,11 +7,13 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from .findings import Change, Line
-from .patches import Patch, below, edited, first
+from .patches import Patch, below, edited, first, merged
 from .source import Method, text
 
 REDUCTIONS = ("sum", "mean", "amax", "amin", "logsumexp", "prod")
 ARRAYS = ("asarray", "array", "ascontiguousarray")
+TENSORS = (*ARRAYS, "from_numpy", "as_tensor")
+COPIES = ("numpy", "detach", "clone", "cpu", "copy", "contiguous")
 
 
 Rewrite = Callable[[ast.AST], ast.AST]
@@ -30,15 +32,26 @@ def changed(value: ast.expr, change: Rewrite) -> ast.expr:
 
 
 def rewritten(method: Method, change: Rewrite) -> Patch:
-    """All expressions of a method, changed like this."""
+    """All expressions of a method, changed like this; what does not change stays as it was written."""
     pairs = []
     for statement in method.statements():
         value = getattr(statement, "value", None)
         if isinstance(value, ast.expr):
-            new = changed(value, change)
-            if ast.dump(new) != ast.dump(value):
-                pairs.append((value, text(new)))
+            pairs += [(old, text(new)) for old, new in _differing(value, changed(value, change))]
     return edited(method, *pairs)
+
+
+def _differing(old: ast.AST, new: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
+    """The smallest pieces of an expression that differ from those of another."""
+    if ast.dump(old) == ast.dump(new):
+        return []
+    below, there = list(ast.iter_child_nodes(old)), list(ast.iter_child_nodes(new))
+    own, other = ([v for _, v in ast.iter_fields(n) if not isinstance(v, (ast.AST, list))] for n in (old, new))
+    if type(old) is type(new) and own == other and len(below) == len(there):
+        inside = [pair for a, b in zip(below, there, strict=True) for pair in _differing(a, b)]
+        if inside and all(isinstance(a, ast.expr) for a, _ in inside):
+            return inside
+    return [(old, new)]
 
 
 def _called(node: ast.AST) -> str:
@@ -167,6 +180,53 @@ def recomputed(keeper: Method, backward: Method, name: str, inputs: Sequence[str
     return (*kept, *edited(backward, (read, below(read, lines))))
 
 
+def given(keeper: Method, value: ast.expr) -> str:
+    """The input that an expression has the numbers of, as an array, detached or copied; empty for anything else."""
+    made = {text(s.targets[0]): s.value for s in keeper.statements() if isinstance(s, ast.Assign)}
+    inputs = keeper.inputs()
+    while True:
+        if isinstance(value, ast.Name) and value.id in made:
+            value = made.pop(value.id)
+        elif text(value) in inputs:
+            return text(value)
+        elif isinstance(value, ast.Attribute) and value.attr == "data":
+            value = value.value
+        elif isinstance(value, ast.Call) and len(value.args) == 1 and _called(value) in TENSORS:
+            value = value.args[0]
+        elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and _called(value) in COPIES:
+            value = value.func.value
+        else:
+            return ""
+
+
+def inputs_saved(keeper: Method, other: Callable[[int], str] = lambda i: "") -> Patch:
+    """The inputs themselves in save_for_backward, where they are saved as arrays, detached or copied. other: the code
+    for another argument by its number; empty where it stays.
+    """
+    saves = list(keeper.calls("save_for_backward")) if keeper else []
+    if len(saves) != 1:
+        return ()
+    ((statement, call),) = saves
+    names = [given(keeper, argument) for argument in call.args]
+    rebound = {text(t) for s in keeper.statements() if isinstance(s, ast.Assign) for t in s.targets} & {*names}
+    if rebound:  # so they are saved before
+        save = first(keeper, f"{text(call.func)}({', '.join(names)})")
+        return merged(save, edited(keeper, (statement, ""))) if all(names) else ()
+    new = [(argument, name or other(i)) for i, (argument, name) in enumerate(zip(call.args, names, strict=True))]
+    return edited(keeper, *(pair for pair in new if pair[1] not in ("", text(pair[0]))))
+
+
+def arrays_read(backward: Method, which: Iterable[int]) -> Patch:
+    """The arrays of saved tensors, by their numbers, under the names that backward gives them."""
+    reads = _reads(backward)
+    names = [reads[0][1][i] for i in which if i < len(reads[0][1])] if len(reads) == 1 else []
+    if not names:
+        return ()
+    ((read, _),) = reads
+    arrays = f"{', '.join(names)} = {', '.join(f'{name}.numpy()' for name in names)}"
+    return edited(backward, (read, below(read, [f"{_unpacked(reads[0][1])} = {text(read.value)}", arrays])))
+
+
 def saved(keeper: Method, backward: Method, key: str, given: str, then: str = "") -> Patch:
     """What an attribute of ctx holds, saved by save_for_backward instead. given: the expression for it; then: what
     backward computes from it, if that is not it.
@@ -201,6 +261,20 @@ def saved(keeper: Method, backward: Method, key: str, given: str, then: str = ""
     else:
         kept = edited(keeper, (statement, below(statement, lines)), (save_at, save))
     return (*kept, *edited(backward, *pairs))
+
+
+def all_saved(keeper: Method, backward: Method, held: dict[str, str]) -> Patch:
+    """The inputs that attributes of ctx hold, by the names of these, saved by save_for_backward instead, at once."""
+    uses = [n for n in ast.walk(backward.tree or ast.Pass()) if isinstance(n, ast.Attribute) and n.attr in held]
+    statements = [s for s in map(keeper.stores, held) if s is not None]
+    if not uses or not statements or list(keeper.calls("save_for_backward")):
+        return ()
+    names = list(dict.fromkeys(held.values()))
+    last = max(statements, key=lambda s: s.lineno)
+    save = f"{keeper.parameter(0, 'ctx')}.save_for_backward({', '.join(names)})"
+    kept = edited(keeper, *((s, save if s is last else "") for s in dict.fromkeys(statements)))
+    read = first(backward, f"{_unpacked(names)} = {backward.parameter(0, 'ctx')}.saved_tensors")
+    return merged(kept, read, edited(backward, *((use, held[use.attr]) for use in uses)))
 
 
 def _unpacked(names: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import ast
 import dis
 import functools
 import inspect
+import io
 import sys
 import tokenize
 import traceback
@@ -35,6 +36,14 @@ ATTEMPTS = 10  # repetitions of a pass, to see random numbers differ
 @functools.lru_cache(maxsize=8)
 def _parsed(source: str) -> ast.Module:
     return ast.parse(source)
+
+
+@functools.lru_cache(maxsize=8)
+def _comments(source: str) -> list[tuple[tuple[int, int], str]]:
+    """The comments of a file, each with the number of its line and its column in bytes."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    found = [token for token in tokens if token.type == tokenize.COMMENT]
+    return [((t.start[0], len(t.line[: t.start[1]].encode())), t.string) for t in found]
 
 
 class Method:
@@ -69,6 +78,15 @@ class Method:
         names = list(inspect.signature(self.fn).parameters) if self.fn is not _nothing else []
         return names[i] if i < len(names) else default
 
+    def inputs(self) -> list[str]:
+        """The inputs of the call, as forward or setup_context can write them."""
+        names = list(inspect.signature(self.fn).parameters)[1:]
+        if getattr(self.fn, "__name__", "") != "setup_context":
+            return names
+        taken = [s for s in self.statements() if isinstance(s, ast.Assign) and text(s.value) == names[0]]
+        parts = [part for s in taken for t in s.targets for part in (t.elts if isinstance(t, ast.Tuple) else [])]
+        return [*map(text, parts), *(f"{names[0]}[{i}]" for i in range(max(1, len(parts)) + 9))]
+
     def line(self, number: int | None) -> Line | None:
         """A line of the method by its number in the file."""
         if self.tree is None or number is None or not _first(self.tree) <= number <= (self.tree.end_lineno or 0):
@@ -79,6 +97,10 @@ class Method:
         """The lines of a piece of the tree."""
         start, end = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
         return Line(self.file, start, "".join(self.lines[start - 1 : end]).rstrip())
+
+    def comments(self, start: tuple[int, int], end: tuple[int, int]) -> list[str]:
+        """The comments between two places, each the number of a line and a column in bytes."""
+        return [comment for place, comment in _comments("".join(self.lines)) if start <= place < end]
 
     def head(self) -> Line | None:
         """The line with the ``def``."""

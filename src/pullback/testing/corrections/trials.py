@@ -9,6 +9,7 @@ from typing import Any
 
 from ...autograd.function import Function
 from .findings import Change, Finding
+from .patches import Patch, merged, touch
 from .source import Method
 
 Found = Mapping[str, Sequence[Finding]]
@@ -26,31 +27,62 @@ class Trials:
         self, function: type[Function], found: Found, audited: Callable[[type[Function], bool], Found]
     ) -> None:
         self.function, self.found, self.audited = function, found, audited
-        self.made: dict[tuple[tuple[Change, ...], bool], Found | None] = {}
+        self.made: dict[tuple[Patch, bool], Found | None] = {}
 
-    def settled(self, finding: Finding) -> Finding:
-        """The finding with the one of its patches that mends the Function and leaves the fewest findings, or none."""
-        mending: list[tuple[int, tuple[Change, ...]]] = []
+    def settled(self, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings, each with the one of its patches that mends the Function, or none. Those that change the same
+        lines share a patch, which mends them all; and all that are shown may be made together.
+        """
+        groups: list[tuple[Patch, list[int]]] = []  # a patch, and the numbers of the findings that it mends
+        alone = [self._alone(finding) for finding in findings]
+
+        def mends(members: Sequence[int], patch: Patch) -> bool:
+            return self._mends([findings[k].code for k in members], patch)
+
+        for i, patch in enumerate(alone):
+            near = [group for group in groups if touch(group[0], patch)]
+            before, members = merged(*(p for p, _ in near)), [*(k for _, ks in near for k in ks), i]
+            both = merged(before, patch) if near else patch
+            found = next((p for p in dict.fromkeys((before, both, patch)) if mends(members, p)), None)
+            if found is not None:
+                groups = [*(group for group in groups if group not in near), (found, members)]
+        groups.sort(key=lambda group: min(group[1]))
+        while len(groups) > 1 and not mends([k for _, ks in groups for k in ks], merged(*(p for p, _ in groups))):
+            groups.pop()
+        settled = [dataclasses.replace(finding, patches=()) for finding in findings]
+        for i, patch in enumerate(alone):
+            if patch and groups:  # where it has no group
+                code = findings[min(groups[0][1])].code
+                settled[i] = dataclasses.replace(settled[i], advice=f"correct `{code}`, and audit it again")
+        for patch, members in groups:
+            first, *others = sorted(members)
+            settled[first] = dataclasses.replace(findings[first], patches=(patch,))
+            for k in others:
+                settled[k] = dataclasses.replace(findings[k], patches=(patch,), above=findings[first].code)
+        return settled
+
+    def _alone(self, finding: Finding) -> Patch:
+        """The one of a finding's patches that mends it and leaves the fewest findings, or none."""
+        mending: list[tuple[int, Patch]] = []
         for patch in finding.patches:
-            after = self._after(patch, False) if _is_clear(patch) else None
-            if (
-                after is not None
-                and _mends(finding.code, self.found, after)
-                and self._holds(finding.code, patch, after)
-            ):
-                left = sum(map(len, after.values()))
+            if self._mends([finding.code], patch):
+                left = sum(map(len, (self._after(patch, False) or {}).values()))
                 mending.append((left, patch))
                 if not left:
                     break
-        chosen = (min(mending, key=lambda pair: pair[0])[1],) if mending else ()
-        return dataclasses.replace(finding, patches=chosen)
+        return min(mending, key=lambda pair: pair[0])[1] if mending else ()
 
-    def _holds(self, code: str, patch: tuple[Change, ...], after: Found) -> bool:
-        """Whether a patch mends with inputs of other values as well; a factor may be right for some values alone."""
+    def _mends(self, codes: Sequence[str], patch: Patch) -> bool:
+        """Whether a patch mends findings of these codes, and with inputs of other values as well; a factor may be right
+        for some values alone.
+        """
+        after = self._after(patch, False) if _is_clear(patch) else None
+        if after is None or not _are_gone(codes, self.found, after):
+            return False
         elsewhere = self._after(patch, True)
-        return elsewhere is not None and _counts(elsewhere)[code] <= _counts(after)[code]
+        return elsewhere is not None and all(_counts(elsewhere)[code] <= _counts(after)[code] for code in codes)
 
-    def _after(self, patch: tuple[Change, ...], elsewhere: bool) -> Found | None:
+    def _after(self, patch: Patch, elsewhere: bool) -> Found | None:
         """The findings with a patch; None if the class cannot be made anew."""
         if (patch, elsewhere) not in self.made:
             try:
@@ -61,19 +93,19 @@ class Trials:
         return self.made[patch, elsewhere]
 
 
-def _is_clear(patch: tuple[Change, ...]) -> bool:
+def _is_clear(patch: Patch) -> bool:
     """Whether a patch changes each of its lines, and none twice."""
-    at = [(c.line.file, c.line.number + k) for c in patch for k in range(len(c.line.text.splitlines()))]
+    at = [(c.line.file, number) for c in patch for number in c.line.numbers()]
     return bool(patch) and len(set(at)) == len(at) and all(c.text != c.line.text for c in patch)
 
 
-def _mends(code: str, before: Found, after: Found) -> bool:
-    """Whether a finding is gone, and no check that was made before finds anything new."""
+def _are_gone(codes: Sequence[str], before: Found, after: Found) -> bool:
+    """Whether findings are gone, and no check that was made before finds anything new."""
     new = any(
         title not in after or Counter(f.code for f in after[title]) - Counter(f.code for f in found)
         for title, found in before.items()
     )
-    return _counts(after)[code] < _counts(before)[code] and not new
+    return Counter(codes) <= _counts(before) - _counts(after) and not new
 
 
 def _counts(found: Found) -> Counter[str]:
