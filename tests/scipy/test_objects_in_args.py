@@ -108,9 +108,11 @@ SOLVERS: dict[str, Callable[[Force, Any], Any]] = {
     "fixed_point": lambda f, o: optimize.fixed_point(lambda x, p: np.cos(x) * f(p, 1.0) / 20, ONE, args=(o,)),
     "minimize": lambda f, o: optimize.minimize(lambda x, p: ((x - f(p, 1.0)) ** 2).sum(), ONE, (o,), tol=1e-10).x,
     "minimize_scalar": lambda f, o: optimize.minimize_scalar(lambda x, p: (x - f(p, 1.0)) ** 2, args=(o,)).x,
-    "constraint": lambda f, o: optimize.minimize(
-        lambda x: (x**2).sum(), ONE, constraints={"type": "eq", "fun": lambda x, p: x - f(p, 1.0), "args": (o,)}
-    ).x,
+    "constraint": lambda f, o: (
+        optimize.minimize(
+            lambda x: (x**2).sum(), ONE, constraints={"type": "eq", "fun": lambda x, p: x - f(p, 1.0), "args": (o,)}
+        ).x
+    ),
     "least_squares": lambda f, o: optimize.least_squares(lambda x, p: x + x**3 - f(p, 1.0), ONE, args=(o,)).x,
     "kwargs": lambda f, o: optimize.least_squares(lambda x, p: x + x**3 - f(p, 1.0), ONE, kwargs={"p": o}).x,
     "quad": lambda f, o: integrate.quad(lambda s, p: f(p, s) ** 2, 0.0, 2.0, args=(o,))[0],
