@@ -76,7 +76,7 @@ LINES_PER_ROOM = {
     "kernels": 900,
     "interpreters": 3122,
     "func": 2592,
-    "diagnose": 2540,
+    "diagnose": 2625,
     "compile": 8495,
     "utils": 1500,
     "compat": 1000,

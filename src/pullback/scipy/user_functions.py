@@ -1,10 +1,10 @@
 """The functions that a person hands to a solver: called with Tensors, and searched for tensors that they read.
 
 A function may read more than its arguments: a variable around it, a global, an attribute of ``self`` or of an object in
-``args=``. If such a tensor requires grad, the solution depends on it. `captured` runs the function once, recorded, and finds these tensors as the
-places where its graph begins, and those of running transforms by looking into the function. A solver makes them inputs
-of its node, and calls the function while they are `substituted` by the inputs that the node was given. One that cannot
-be found is an error.
+``args=``. If such a tensor requires grad, the solution depends on it. `captured` runs the function once, recorded, and
+finds these tensors as the places where its graph begins, and those of running transforms by looking into the function.
+A solver makes them inputs of its node, and calls the function while they are `substituted` by the inputs that the node
+was given. One that cannot be found is an error.
 """
 
 from __future__ import annotations
