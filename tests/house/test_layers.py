@@ -75,7 +75,7 @@ LINES_PER_ROOM = {
     "table": 2840,
     "kernels": 900,
     "interpreters": 3122,
-    "func": 2592,
+    "func": 2594,
     "diagnose": 2625,
     "compile": 8495,
     "utils": 1500,

@@ -147,14 +147,13 @@ def converted(p: Any, dtype: Any) -> Any:
 def need(name: str, kinds: str, value: Any) -> Any:
     """Return the value (a payload or a number); NotImplementedError if its dtype is not of one of these kinds."""
     if hasattr(value, "size") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
-        expected, do = _EXPECTED[kinds]
-        do = do.format(floats=dtypes.to_default())
+        do = _EXPECTED[REAL if value.dtype.kind == "c" else kinds][1]  # none that loses the imaginary part
         raise NotImplementedError(
             errors.message(
                 f"{name}() is not implemented for {value.dtype}",
-                expected=expected,
+                expected=_EXPECTED[kinds][0],
                 found=errors.describe(value),
-                do=_EXPECTED[REAL][1] if value.dtype.kind == "c" else do,  # none that loses the imaginary part
+                do=do.format(floats=dtypes.to_default()),
             )
         )
     return value
@@ -192,9 +191,7 @@ def number_of(value: Any) -> Any:
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:
     """Return both operands of a division; RuntimeError if integers would be divided by 0."""
     if hasattr(other, "size") and other.dtype.kind in "iu" and (is_foreign(other) or not np.all(other)):
-        text = (
-            f"ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.{dtypes.to_default()}."
-        )
+        text = f"ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats: x.{dtypes.to_default()}."
         raise_where(np.equal(other, 0), RuntimeError(text))
     return input, other
 
