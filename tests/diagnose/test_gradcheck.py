@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import re
 import warnings
 import weakref
 from collections.abc import Callable
@@ -1056,6 +1057,77 @@ def test_every_pair_that_disagrees_is_named() -> None:
         "And 2 more: output 0 with respect to input 3 (inputs[3]); output 0 with respect to input 4 (inputs[4])."
         in text
     )
+
+
+def scattered(size: float, factor: float = 1.0) -> Callable[..., Any]:
+    """The sine, with values that scatter by `size` as those of a solver do."""
+    return function(
+        pullback,
+        lambda x: x.sin() + size * (1e9 * x + 1).sin() * (3e8 * x).cos(),
+        lambda x, g: factor * g * x.cos(),
+    )
+
+
+def test_noise_is_no_kink_and_the_step_that_passes_is_named() -> None:
+    x = f64(pullback, [0.5, 0.7, 1.1])
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(scattered(1e-8), (x,))
+    text = str(caught.value)
+    assert not re.search("kink|jump", text)
+    assert re.search(r"func is noisy at eps=1e-06: its values scatter by about [1-9]e-09 around", text)
+    assert "Tighten the solver's tolerances (rtol=, atol=), or pass eps=" in text
+    assert "There is no other difference" in text
+    (eps,) = re.findall(r"pass eps=(\S+), with which they agree\.", text)
+    assert gradcheck(scattered(1e-8), (x,), eps=float(eps))
+
+
+@pytest.mark.parametrize("factor", [2.0, 1.05, 0.0])
+def test_noise_does_not_excuse_a_wrong_backward(factor: float) -> None:
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(scattered(1e-8, factor), (f64(pullback, [0.5, 0.7, 1.1]),))
+    text = str(caught.value)
+    assert not re.search("is noisy|no other difference|kink|jump", text)
+
+
+def test_noise_beside_a_kink_is_told_from_it() -> None:
+    f = scattered(1e-8)
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(lambda x: f(x) + (x - 0.7).relu(), (f64(pullback, [0.5, 0.7, 1.1]),))
+    text = str(caught.value)
+    assert "func is noisy" in text
+    assert "with which they agree" not in text
+    assert re.findall(r"(\S+) = \S+ is \w+ a kink: left derivative", text) == ["x[1]"]
+
+
+def test_noise_in_complex_numbers() -> None:
+    x = pullback.tensor([0.5 + 0.2j, 0.7 - 0.1j], dtype=pullback.complex128)
+    f = function(
+        pullback,
+        lambda z: z * z + 1e-8 * (1e9 * z.real + 7e8 * z.imag).sin(),
+        lambda z, g: g * (2 * z).conj(),
+    )
+    with pytest.raises(GradcheckError, match=r"func is noisy at eps=1e-06(.|\n)*pass eps=1e-05"):
+        gradcheck(f, (x,))
+    assert gradcheck(f, (x,), eps=1e-5)
+
+
+@pytest.mark.parametrize("rate", [1e3, 1e4])
+@pytest.mark.parametrize("error", [1.002, 0.998, 0.99, 0.8])
+def test_a_curve_that_bends_strongly_is_not_called_noise(rate: float, error: float) -> None:
+    """Its differences meet a wrong backward at some larger step, but as smooth ones do."""
+    f = function(pullback, lambda x: (rate * x).sin() / rate, lambda x, g: g * error * (rate * x).cos())
+    with pytest.raises(GradcheckError) as caught:
+        gradcheck(f, (f64(pullback, [0.0, 1.0]),))
+    assert "noisy" not in str(caught.value)
+
+
+def test_nothing_is_searched_where_the_check_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    assert gradcheck(lambda x: calls.append(1) or x.sin(), (f64(pullback, [0.5]),))
+    passed = len(calls)
+    with pytest.raises(GradcheckError):
+        gradcheck(lambda x: calls.append(1) or scattered(1e-8)(x), (f64(pullback, [0.5]),))
+    assert passed < 8 < len(calls) - passed
 
 
 def test_many_kinks_are_counted() -> None:

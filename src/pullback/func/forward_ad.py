@@ -18,6 +18,7 @@ from ..autograd.grad_mode import set_fwd_grad_enabled
 from ..autograd.node import edge_of
 from ..interpreters.dual import Dual, Jvp, fitting
 from ..table.levels import inner
+from ..tensor import dtypes
 from ..tensor.memory import INFERENCE, LevelPayload
 from ..tensor.modes import restoring, thread
 from ..tensor.tensor import Lifted, Tensor, need_tensor, wrap
@@ -172,7 +173,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         if t._data.dtype.kind not in "fcV":
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {t.dtype}.\n"
-                "  What to do: convert it, e.g. with .float()."
+                f"  What to do: convert it, e.g. with .{dtypes.to_default()}."
             )
     if inner(tangent, found) is not None:
         raise RuntimeError("make_dual(): the tangent has a forward gradient at the same level itself, which it cannot.")

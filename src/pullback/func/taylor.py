@@ -12,6 +12,7 @@ from .. import errors
 from ..interpreters.batched import Vmap
 from ..interpreters.jets import Collapsed, Jet, Taylor
 from ..table.levels import inner
+from ..tensor import dtypes
 from ..tensor.memory import check_fit, same_memory
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import rebuild
@@ -117,7 +118,7 @@ def _wrong(error: type[Exception], name: str, expected: str, found: str, do: str
 def _check_argument(name: str, which: str, x: Any) -> None:
     if not isinstance(x, Tensor) or x._data.dtype.kind not in "fcV":
         expected = f"{which} to be a Tensor of floating point or complex dtype"
-        raise _wrong(TypeError, name, expected, errors.describe(x), "convert it first, e.g. x.float()")
+        raise _wrong(TypeError, name, expected, errors.describe(x), f"convert it first, e.g. x.{dtypes.to_default()}")
 
 
 # Built on it ----------------------------------------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 """The functions that a person hands to a solver: called with Tensors, and searched for tensors that they read.
 
-A function may read more than its arguments: a variable around it, a global, an attribute of ``self``. If such a tensor
-requires grad, the solution depends on it. `captured` runs the function once, recorded, and finds these tensors as the
-places where its graph begins, and those of running transforms by looking into the function. A solver makes them inputs
-of its node, and calls the function while they are `substituted` by the inputs that the node was given. One that cannot
-be found is an error.
+A function may read more than its arguments: a variable around it, a global, an attribute of ``self`` or of an object in
+``args=``. If such a tensor requires grad, the solution depends on it. `captured` runs the function once, recorded, and
+finds these tensors as the places where its graph begins, and those of running transforms by looking into the function.
+A solver makes them inputs of its node, and calls the function while they are `substituted` by the inputs that the node
+was given. One that cannot be found is an error.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
@@ -163,11 +163,17 @@ class Captured(NamedTuple):
 
 
 def captured(
-    where: str, call: Callable[..., Any], *args: Any, fun: Any = None, by_all: bool = False
+    where: str,
+    call: Callable[..., Any],
+    *args: Any,
+    fun: Any = None,
+    objects: Sequence[Any] = (),
+    by_all: bool = False,
 ) -> tuple[Tensor, ...]:
     """The tensors besides its arguments that the result of ``call(*args)`` depends on and that are differentiated.
 
     args: values at which it may be called; they are detached. fun: the person's function, if `call` is made of it.
+    objects: what it is called with besides, such as a spline made of tensors.
     A node takes these tensors as further inputs, and calls the function while they are `substituted` by what it got
     for them. by_all: the result is differentiated by all arguments; otherwise by those that require grad. RuntimeError
     for a tensor whose place is not visible, and where a number is taken from one of these.
@@ -175,6 +181,7 @@ def captured(
     fun = call if fun is None else fun
     if not thread.modes.grad_enabled and not thread.modes.levels:
         return ()
+    visible = functools.partial(_visible, (fun, *objects))
     wanted = [isinstance(a, Tensor) and a.requires_grad for a in args]
     found: dict[int, Captured] = {}
     while True:
@@ -185,11 +192,11 @@ def captured(
         with enable_grad(), _numbers_refused(), substituted(tensors, values):
             start = (wrap(np.zeros(())).requires_grad_() * 1).grad_fn._sequence_nr()
             out = value_of(fun, where, asked(call, *given))
-        new = [c for c in _visible(fun) if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
+        new = [c for c in visible() if isinstance(as_tensor(c.tensor), Lifted)] if isinstance(out, Lifted) else []
         begin = _beginnings(edge_of(out), start) if out.requires_grad else []
         own = {id(t.grad_fn) for t in given if isinstance(t, Tensor) and t.grad_fn is not None}
         begin = [edge for edge in begin if id(edge[0]) not in own]
-        new += _tracked(where, fun, begin)
+        new += _tracked(where, fun, visible(), begin)
         more = {id(c.tensor): c for c in new if id(c.tensor) not in found}
         if not more:
             break
@@ -216,9 +223,9 @@ def _numbers_refused() -> Iterator[None]:
         modes.written = before
 
 
-def _tracked(where: str, fun: Any, edges: list[tuple[Any, int]]) -> list[Captured]:
+def _tracked(where: str, fun: Any, visible: Iterable[Captured], edges: list[tuple[Any, int]]) -> list[Captured]:
     """The tensors at which a graph begins."""
-    seen = [(c, as_tensor(c.tensor)) for c in _visible(fun)]  # its value, if a solver around has put another for it
+    seen = [(c, as_tensor(c.tensor)) for c in visible]  # its value, if a solver around has put another for it
     names = {_key(edge_of(t)): c for c, t in seen if t.requires_grad}
     found = []
     for node, number in edges:
@@ -314,8 +321,9 @@ class Given:
     ) -> None:
         """Add the tensors that ``call(*head, *theta)`` reads; see `captured`."""
         before, self.reads = self.reads, ()
-        self.note(where, *(fun if isinstance(fun, tuple) else (call if fun is None else fun,)))
-        found = captured(where, call, *head, *self.theta, fun=fun, by_all=by_all)
+        objects = [x for x in self._flat if x is not None]
+        self.note(where, *(fun if isinstance(fun, tuple) else (call if fun is None else fun,)), *objects)
+        found = captured(where, call, *head, *self.theta, fun=fun, objects=objects, by_all=by_all)
         self.reads = tuple({id(t): t for t in (*before, *found)}.values())
 
     def refuse_numbers(self, call: Callable[..., Any], *head: Any) -> None:
@@ -360,9 +368,8 @@ class Given:
         if self._flat_tensors:
             return tuple(inputs[: len(self.theta)])
         parts: Iterator[Any] = iter(inputs)
-        return tuple(
-            rebuild(self._tree, iter([next(parts) if i in self._places else x for i, x in enumerate(self._flat)]))
-        )
+        flat = [next(parts) if i in self._places else self.as_it_was(x) for i, x in enumerate(self._flat)]
+        return tuple(rebuild(self._tree, iter(flat)))
 
     def plain_tensors(self, inputs: Sequence[Any], count: int | None = None) -> Sequence[Tensor] | None:
         """The first `count` of ``args=``, if they are Tensors and the functions read what they read anyway; or None."""

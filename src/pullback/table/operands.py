@@ -30,9 +30,9 @@ _EXPECTED = {
     REAL: ("real numbers, which have an order", "take .real, .abs() or .angle() first"),
     NUMBERS: ("numbers, not bools", "convert it first, e.g. with .int()"),
     REAL_NUMBERS: ("real numbers, not bools", "convert it first, e.g. with .int()"),
-    FLOATS: ("a floating point tensor", "convert it with .float()"),
+    FLOATS: ("a floating point tensor", "convert it with .{floats}"),
     INTEGERS: ("a tensor of integers", "convert it with .long()"),
-    "fc": ("a tensor of floating point or complex numbers", "convert it with .float()"),
+    "fc": ("a tensor of floating point or complex numbers", "convert it with .{floats}"),
     "biu": ("a tensor of integers or bools", "convert it with .long() or .bool()"),
 }
 
@@ -147,13 +147,13 @@ def converted(p: Any, dtype: Any) -> Any:
 def need(name: str, kinds: str, value: Any) -> Any:
     """Return the value (a payload or a number); NotImplementedError if its dtype is not of one of these kinds."""
     if hasattr(value, "size") and value.dtype.kind.replace("V", "f") not in kinds:  # V: bfloat16
-        expected, do = _EXPECTED[kinds]
+        do = _EXPECTED[REAL if value.dtype.kind == "c" else kinds][1]  # none that loses the imaginary part
         raise NotImplementedError(
             errors.message(
                 f"{name}() is not implemented for {value.dtype}",
-                expected=expected,
+                expected=_EXPECTED[kinds][0],
                 found=errors.describe(value),
-                do=_EXPECTED[REAL][1] if value.dtype.kind == "c" else do,  # none that loses the imaginary part
+                do=do.format(floats=dtypes.to_default()),
             )
         )
     return value
@@ -191,7 +191,7 @@ def number_of(value: Any) -> Any:
 def divisor(input: Any, other: Any) -> tuple[Any, Any]:
     """Return both operands of a division; RuntimeError if integers would be divided by 0."""
     if hasattr(other, "size") and other.dtype.kind in "iu" and (is_foreign(other) or not np.all(other)):
-        text = "ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats, as x.float()."
+        text = f"ZeroDivisionError: integers are divided by 0.\n  What to do: divide floats: x.{dtypes.to_default()}."
         raise_where(np.equal(other, 0), RuntimeError(text))
     return input, other
 
@@ -266,7 +266,7 @@ def check_floating(name: str, value: Any, what: str = "A", *, half: bool = False
                 f"{name}()",
                 expected=f"{what} to be a floating point or complex tensor",
                 found=errors.describe(value),
-                do="convert it first, e.g. A.float()",
+                do=f"convert it first, e.g. A.{dtypes.to_default()}",
             )
         )
     if data.dtype.itemsize < 4 and not half:

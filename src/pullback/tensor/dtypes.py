@@ -200,6 +200,11 @@ def get_default_dtype() -> dtype:
     return BY_NUMPY[_default]
 
 
+def to_default() -> str:
+    """The call that converts a tensor to the default dtype, for advice."""
+    return {"float64": "double()", "float16": "half()", "bfloat16": "bfloat16()"}.get(_default.name, "float()")
+
+
 def set_default_dtype(d: dtype) -> None:
     """Make `d`, a floating point dtype, the default for the whole process.
 

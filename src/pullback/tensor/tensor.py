@@ -214,7 +214,7 @@ class Tensor(Methods):
                 errors.message(
                     "Only Tensors of floating point and complex dtype can require gradients",
                     found=str(self.dtype),
-                    do="convert it first, e.g. x.float().requires_grad_()",
+                    do=f"convert it first, e.g. x.{dtypes.to_default()}.requires_grad_()",
                 )
             )
         self._requires_grad = value

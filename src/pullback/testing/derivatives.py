@@ -14,7 +14,7 @@ import numpy as np
 
 from ..autograd.grad_mode import enable_grad
 from ..diagnose.gradcheck import disagreement
-from ..diagnose.gradcheck.checking import Found, described_pair, disagreements, noise_cause
+from ..diagnose.gradcheck.checking import Found, described_pair, disagreements, kinks, noise_cause
 from ..diagnose.gradcheck.problem import Array, Call, Options, Problem, numerical, random_like
 from .corrections.findings import Finding, Line
 from .corrections.patches import Patch, edited, left_out, shape_of
@@ -51,7 +51,7 @@ def compare(subject: Subject, problem: Problem, code: str, given: str = "") -> I
             if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
                 yield _not_finite(call, f)
                 continue
-            pair = described_pair(call, subject.options, f, found, base, True)
+            pair = described_pair(call, subject.options, f, found, base, kinks(call, subject.options, f, base))
             if (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
                 yield _wrong(subject, f, pair, code, given)
             elif code == "wrong-derivative":

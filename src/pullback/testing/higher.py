@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad
-from ..diagnose.gradcheck.checking import described_pair, disagreements
+from ..diagnose.gradcheck.checking import described_pair, disagreements, kinks
 from ..diagnose.gradcheck.problem import Array, Call, Gradients, Label, Problem, differences, random_like
 from ..func import jvp
 from ..tensor.tensor import Tensor, wrap
@@ -67,7 +67,7 @@ def _second(subject: Subject, call: Call) -> list[Finding]:
     for f in found:
         if not (np.isfinite(base[f.k]).all() and np.isfinite(f.numerical).all()):
             continue
-        pair = described_pair(call, subject.options, f, found, base, True)
+        pair = described_pair(call, subject.options, f, found, base, kinks(call, subject.options, f, base))
         if not (f.wrong & ~pair.kinks.excused & steady(call, subject.options, f)).any():
             continue
         expected, came, name = worst(pair)

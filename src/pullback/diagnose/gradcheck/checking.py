@@ -12,7 +12,6 @@ import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,12 @@ from ...tensor.nested import leaves
 from ...tensor.tensor import Tensor, wrap
 from . import disagreement
 from .disagreement import Array, GradcheckError, Kinks, Label, Pair
+from .noise import STEPS, noise
 from .other_modes import check_batched, check_batched_forward, check_forward, of_values
 from .plain_inputs import of_host, of_plain
 from .problem import (
     Call,
+    Found,
     Gradients,
     Options,
     Problem,
@@ -347,19 +348,6 @@ def _check_constant(call: Call, options: Options) -> None:
                 )
 
 
-@dataclass(eq=False, repr=False)
-class Found:
-    """The Jacobians of output `k` with respect to input `i`, and where they disagree."""
-
-    k: int
-    i: int
-    numerical: Array
-    jumps: Array
-    analytical: Array
-    arrived: bool
-    wrong: Array
-
-
 def disagreements(call: Call, options: Options, us: Sequence[Array | None], vs: Sequence[Array | None]) -> list[Found]:
     """The pairs of output and input whose Jacobians, along `vs` and `us`, disagree."""
     by_input = [numerical(call, i, u, vs, options.eps) for i, u in enumerate(us)]
@@ -396,7 +384,11 @@ def _check_jacobians(call: Call, options: Options, rng: np.random.Generator) -> 
         cause = noise_cause(call)
         base = call.values()
         first = sorted(found, key=lambda f: f.arrived)  # without any gradient, the others may follow from it
-        pairs = [described_pair(call, options, f, found, base, cause is None) for f in first]
+        known = [Kinks.none(f.wrong) for f in first]
+        if cause is None:
+            noisy = _noisy(call, options, first, base)
+            known = [kinks(call, options, f, base, n) for f, n in zip(first, noisy, strict=True)]
+        pairs = [described_pair(call, options, f, found, base, k) for f, k in zip(first, known, strict=True)]
         raise GradcheckError(disagreement.report(title, pairs, cause))
     if options.fast_mode:
         raise GradcheckError(f"{title}\nEntry by entry they agree: the check passes with fast_mode=False.")
@@ -428,13 +420,19 @@ def noise_cause(call: Call) -> str | None:
     return None
 
 
-def described_pair(
-    call: Call, options: Options, f: Found, found: list[Found], base: list[Array], searched: bool
-) -> Pair:
-    """One disagreement as the report needs it; kinks are `searched` for unless the differences are noise."""
+def _noisy(call: Call, options: Options, found: list[Found], base: list[Array]) -> list[Kinks]:
+    """Where the noise of the function explains each disagreement, with the eps at which the check passes, if any."""
+    each = [noise(call, options, f, base) for f in found]
+    steps = [options.eps * m for m in STEPS if all(m in n.steps for n in each)]
+    nones: Any = [None] * len(call.inputs), [None] * len(call.outputs)
+    passing = next((eps for eps in steps if not disagreements(call, options._replace(eps=eps), *nones)), None)
+    sentences = [[disagreement.noise(n.size, options.eps, passing)] if n.there.any() else [] for n in each]
+    return [Kinks(said, n.there, n.there) for said, n in zip(sentences, each, strict=True)]
+
+
+def described_pair(call: Call, options: Options, f: Found, found: list[Found], base: list[Array], known: Kinks) -> Pair:
+    """One disagreement as the report needs it. known: the kinks and the noise in it."""
     labels, x = call.problem.labels, np.asarray(call.inputs[f.i]._data)
-    none = np.zeros_like(f.wrong)
-    kinks = _kinks(call, options, f, base) if searched else Kinks([], none, none)
     return Pair(
         output=call.labels[f.k],
         input=labels[f.i],
@@ -453,24 +451,27 @@ def described_pair(
             for o in found
             if o.k == f.k and o.i != f.i and call.inputs[o.i]._data.shape == x.shape
         ],
-        kinks=kinks,
+        kinks=known,
     )
 
 
-def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
-    """The places where the one-sided derivatives differ by more than the tolerances and rounding allow.
+def kinks(call: Call, options: Options, f: Found, base: list[Array], noisy: Kinks | None = None) -> Kinks:
+    """The places where the one-sided derivatives differ by more than the tolerances and rounding allow, and noise.
 
     Where the function is smooth they differ by about eps times the second derivative, and by a quarter of that for
     eps / 4. At a kink the difference stays, at a jump it grows; for a kink between eps / 4 and eps away it vanishes.
+    For 10 eps it is not smaller, but at a jump: there it is a tenth.
     """
     label, x = call.problem.labels[f.i], np.asarray(call.inputs[f.i]._data)
+    entries = f.wrong.shape[1:] == (base[f.k].size, x.size)  # or one, along random directions
+    noisy = noisy or Kinks.none(f.wrong)
     with np.errstate(invalid="ignore"):
         gaps, allowed = np.abs(f.jumps), options.atol + options.rtol * np.abs(f.numerical)
-        apart = f.wrong & (gaps > 10 * (allowed + disagreement.rounding(base[f.k], options.eps)))
+        apart = f.wrong & ~noisy.there & (gaps > 10 * (allowed + disagreement.rounding(base[f.k], options.eps)))
         between = apart & (np.abs(f.analytical - f.numerical) <= gaps / 2 + allowed)
     gaps = np.where(apart, gaps, 0)
     worst = gaps.max(axis=(0, 1))
-    found = Kinks([], np.zeros_like(apart), np.zeros_like(apart))
+    found = Kinks(noisy.sentences, noisy.there.copy(), noisy.there.copy())
     for column in sorted(int(c) for c in np.argsort(-worst, kind="stable")[:LARGEST_SEARCH] if worst[c] > 0):
         part, row = (int(i) for i in np.unravel_index(np.argmax(gaps[:, :, column]), gaps.shape[:2]))
         jump, slope, unit = f.jumps[part, row, column], f.numerical[part, row, column], 1.0 + 0j
@@ -479,9 +480,12 @@ def _kinks(call: Call, options: Options, f: Found, base: list[Array]) -> Kinks:
         step = np.zeros(x.shape, dtype=x.dtype)
         step.flat[column] = unit if x.dtype.kind == "c" else 1
         ratio = abs(differences(call, base, f.i, step, options.eps / 4)[f.k][1, part, row] / jump.real)
+        wider = abs(differences(call, base, f.i, step, 10 * options.eps)[f.k][1, part, row] / jump.real)
         # A strong bend excuses only analytical values between the two; at a kink the numerical value says nothing.
         bends = disagreement.bends(ratio)
         small = (bends or ratio > 2) and disagreement.is_small(x.flat[column], options.eps)
+        if entries and not small and (abs(wider - 0.1) > 0.05 if ratio > 2 else wider < 0.5):
+            continue  # it is noise
         there = between if bends and not small else apart
         if there[:, :, column].any():
             where = f"{disagreement.element(label, column, x)} = {disagreement.number(x.flat[column])}"

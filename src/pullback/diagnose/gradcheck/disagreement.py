@@ -42,11 +42,16 @@ class Label(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class Kinks:
-    """Kinks, where the one-sided derivatives differ: a sentence on each such element of the input, and two masks."""
+    """Kinks, where the one-sided derivatives differ, and noise, which looks alike: sentences, and two masks."""
 
     sentences: list[str]
-    there: Array  # at a kink
-    excused: Array  # and with an analytical value between the one-sided derivatives
+    there: Array  # at a kink, or noise
+    excused: Array  # and noise, or with an analytical value between the one-sided derivatives
+
+    @classmethod
+    def none(cls, wrong: Array) -> Kinks:
+        """No kinks among these entries."""
+        return cls([], np.zeros_like(wrong), np.zeros_like(wrong))
 
 
 @dataclass(eq=False, repr=False)
@@ -196,6 +201,15 @@ def kink(where: str, ratio: float, left: float, right: float, eps: float) -> str
         return f"{where} is where the output bends too strongly for eps={eps:g}: {derivatives}; take a smaller eps."
     place = "at" if ratio >= 0.5 else f"within {eps:g} of"
     return f"{where} is {place} a kink: {derivatives}; move the point."
+
+
+def noise(size: float, eps: float, passing: float | None) -> str:
+    """The sentence on a function whose values scatter by about `size`. passing: a step at which the check passes."""
+    larger = "" if passing is None else f", or pass eps={passing:g}, with which they agree"
+    return (
+        f"func is noisy at eps={eps:g}: its values scatter by about {size:.1g} around a smooth curve, as those of "
+        f"solvers and iterative methods do. Tighten the solver's tolerances (rtol=, atol=){larger}."
+    )
 
 
 def is_small(value: Any, eps: float) -> bool:

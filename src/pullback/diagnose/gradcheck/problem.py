@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -341,16 +342,32 @@ def differences(call: Call, base: list[Array], i: int, step: Array, eps: float) 
     return found
 
 
+def column(call: Call, base: list[Array], i: int, direction: Array, eps: float) -> list[Array]:
+    """The `differences` along a real direction; for a complex input those along the imaginary one, times i, too."""
+    moved = [differences(call, base, i, unit * direction, eps) for unit in units(call.inputs[i]._data)]
+    return moved[0] if len(moved) == 1 else [x + 1j * y for x, y in zip(*moved, strict=True)]
+
+
+@dataclass(eq=False, repr=False)
+class Found:
+    """The Jacobians of output `k` with respect to input `i`, and where they disagree."""
+
+    k: int
+    i: int
+    numerical: Array
+    jumps: Array
+    analytical: Array
+    arrived: bool
+    wrong: Array
+
+
 def numerical(call: Call, i: int, u: Array | None, vs: Sequence[Array | None], eps: float) -> list[tuple[Array, Array]]:
     """The Jacobian of each output with respect to input `i`, by central differences; and right minus left ones."""
-    x = call.inputs[i]._data
     base = call.values()
     columns: list[list[Array]] = [[] for _ in call.outputs]
-    for direction in directions(x.shape, u):
-        moved = [differences(call, base, i, unit * direction, eps) for unit in units(x)]
-        for k, v in enumerate(vs):
-            column = moved[0][k] if len(moved) == 1 else moved[0][k] + 1j * moved[1][k]
-            columns[k].append(column if v is None else column @ v.reshape(-1, 1))
+    for direction in directions(call.inputs[i]._data.shape, u):
+        for k, (moved, v) in enumerate(zip(column(call, base, i, direction, eps), vs, strict=True)):
+            columns[k].append(moved if v is None else moved @ v.reshape(-1, 1))
     found = []
     for out, v, column_list in zip(call.outputs, vs, columns, strict=True):
         none = np.zeros((2, len(units(out._data)), out._data.size if v is None else 1, 0))

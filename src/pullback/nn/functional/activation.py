@@ -208,7 +208,9 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:
 
 def _refuse_bool(name: str, input: Tensor) -> None:
     if input._data.dtype.kind == "b":
-        raise refuse(name, "numbers", errors.describe(input), "convert it with .float()", NotImplementedError)
+        raise refuse(
+            name, "numbers", errors.describe(input), f"convert it with .{dtypes.to_default()}", NotImplementedError
+        )
 
 
 @composite(home="nn.functional", samples=lambda: on_one(), kinks=CORNERS)

@@ -8,6 +8,7 @@ from typing import Any
 from ... import errors
 from ...table.operands import is_complex
 from ...table.samples import Differs
+from ...tensor import dtypes
 from ...tensor.tensor import Tensor
 
 
@@ -63,7 +64,7 @@ def floats_only(name: str, *payloads: Any) -> None:
 
 
 def _of_no_floats(name: str, expected: str, found: Any) -> Exception:
-    do = "take .real, .abs() or .angle() first" if is_complex(found) else "convert it with .float()"
+    do = "take .real, .abs() or .angle() first" if is_complex(found) else f"convert it with .{dtypes.to_default()}"
     return refuse(name, expected, errors.describe(found), do, NotImplementedError)
 
 

@@ -370,7 +370,8 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
                 "addcdiv()",
                 expected="tensors of floating point or complex numbers to divide",
                 found=f"{tensor1.dtype} and {tensor2.dtype}",
-                do="convert them with .float(), or write input + value * tensor1.div(tensor2, rounding_mode='trunc')",
+                do=f"convert them with .{dtypes.to_default()}, or write input + value * "
+                "tensor1.div(tensor2, rounding_mode='trunc')",
             )
         )
     if (dtype := _in_half(input, tensor1, tensor2)) is not None:

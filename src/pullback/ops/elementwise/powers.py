@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import errors
 from ...table.entry import composite, elementwise, front
 from ...table.operands import NUMBERS, Operation, is_number, need, one_beside, plain, somewhere
 from ...table.samples import EDGE_PAIRS, EDGES, NO_PAIR, A, S, V, pairs
@@ -83,14 +84,14 @@ def _raised(x: Any, n: Any) -> Any:
     return np.power(x, n)
 
 
-_NEGATIVE = (
-    "Integers to negative integer powers are not allowed.\n  What to do: convert the base first, e.g. x.float() ** n."
-)
-
-
 def _refuse_exponent(place: int, value: int, dtype: np.dtype[Any]) -> None:
     if place == 1 and value < 0:
-        raise RuntimeError(_NEGATIVE)
+        raise RuntimeError(
+            errors.message(
+                "Integers to negative integer powers are not allowed",
+                do=f"convert the base first, e.g. x.{dtypes.to_default()} ** n",
+            )
+        )
     if place == 1:
         dtypes.refuse_overflow(value, dtype)
 

@@ -76,7 +76,7 @@ def _check_some(values: Any) -> None:
         raise ValueError(
             errors.message(
                 "masked median expects no fully masked out rows if dtype is not floating point",
-                do="convert the tensor first, x.float(); the median of no elements is then NaN",
+                do=f"convert the tensor first, x.{dtypes.to_default()}; the median of no elements is then NaN",
             )
         )
 
@@ -126,7 +126,7 @@ def _spread(
         raise RuntimeError(
             errors.message(
                 f"{name}(): Subtraction, the `-` operator, with a bool tensor is not supported",
-                do="convert it first, x.float()",
+                do=f"convert it first, x.{dtypes.to_default()}",
             )
         )
     wanted = dtype or (input.dtype if _inexact(input.dtype) else dtypes.float32)

@@ -19,7 +19,7 @@ from ...table.operands import plain, somewhere
 from ...table.samples import A, D, Differs, S, Sample, V, inf, nan, whole
 from ...tensor.adding import summed
 from ...tensor.arrays import insert_axes, wrap_axes, wrap_axis
-from ...tensor.dtypes import finfo, float32, real_of, to_numpy
+from ...tensor.dtypes import finfo, float32, real_of, to_default, to_numpy
 from ...tensor.tensor import Tensor
 from ..elementwise.limits import sign, where
 from ..make.conversion import to
@@ -118,7 +118,7 @@ def _check_order(name: str, input: Tensor, p: Any, dim: Any) -> None:
                 f"{name}()",
                 expected="a floating point or complex tensor",
                 found=errors.describe(input),
-                do="convert it first, x.float()",
+                do=f"convert it first, x.{to_default()}",
             )
         )
     if not isinstance(p, (int, float)):

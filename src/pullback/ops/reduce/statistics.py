@@ -58,7 +58,7 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, ro
                 f"{name}()",
                 expected="a floating point or complex tensor",
                 found=errors.describe(input),
-                do="convert it first, x.float()",
+                do=f"convert it first, x.{dtypes.to_default()}",
             )
         )
     axes = wrap_axes(dim, input.ndim)

@@ -113,7 +113,7 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
                 "mean(): could not infer output dtype",
                 expected="a floating point or complex dtype",
                 found=errors.describe(input) if dtype is None else str(dtype),
-                do="call numpy.mean(x), convert it first, x.float().mean(), or pass such a dtype=",
+                do=f"call numpy.mean(x), convert it first, x.{dtypes.to_default()}.mean(), or pass such a dtype=",
             )
         )
     count, wanted = _count(input.shape, dim), accumulator(input, dtype)
@@ -177,7 +177,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
             errors.message(
                 "nanmean(): expected input to have floating point or complex dtype",
                 found=errors.describe(input),
-                do="convert it first, x.float()",
+                do=f"convert it first, x.{dtypes.to_default()}",
             )
         )
     if dtype is not None and dtypes.to_numpy(dtype).kind not in "fcV":

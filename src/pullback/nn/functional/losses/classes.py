@@ -20,6 +20,7 @@ from ....ops.reduce import sums
 from ....ops.reduce.picking import pick
 from ....table.entry import composite
 from ....table.samples import A, Differs, S, V, index, inf
+from ....tensor import dtypes
 from ....tensor.arrays import arange_beside
 from ....tensor.modes import LEVELS
 from ....tensor.protocol import is_foreign
@@ -241,7 +242,8 @@ def _of_probabilities(
             "cross_entropy",
             "floating point numbers as target, class probabilities, as it is of the input's shape",
             errors.describe(target),
-            "convert it with target.float(); or pass the class of each, target.argmax(1), instead of one-hot vectors",
+            f"convert it with target.{dtypes.to_default()}; or pass the class of each, "
+            "target.argmax(1), instead of one-hot vectors",
         )
     axis, classes = _axis(input), input._data.shape[_axis(input)]
     if ignore_index >= 0:

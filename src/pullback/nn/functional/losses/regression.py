@@ -186,7 +186,9 @@ def huber_loss(
     if kind != losses._data.dtype:
         if kind.kind not in "fV":
             text = f"result type {losses.dtype} can't be cast to the desired output type {input.dtype}"
-            raise RuntimeError(errors.message(f"huber_loss(): {text}", do="convert the input, as input.float()"))
+            raise RuntimeError(
+                errors.message(f"huber_loss(): {text}", do=f"convert the input, as input.{dtypes.to_default()}")
+            )
         losses = to(losses, kind)
     if weight is not None and reduction == "mean":  # torch divides by the number of elements here
         return sums.mean(_weighted("huber_loss", losses, weight, input, "none"))
