@@ -34,8 +34,9 @@ class Writes(AboutWrites):
     def read(self) -> None:
         """Look at every statement of the scope."""
         self.here = [
-            n for n in self.own
-            if isinstance(n, ast.AugAssign) or (isinstance(n, ast.Assign) and root_of(n.targets[0]) is not n.targets[0])
+            (n, t, v) for n in self.own if isinstance(n, ast.Assign | ast.AugAssign)
+            for t, v in (pairs(n.targets, n.value) if isinstance(n, ast.Assign) else [(n.target, n.value)])
+            if isinstance(n, ast.AugAssign) or root_of(t) is not t
         ]  # fmt: skip
         for node in self.own:
             if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
@@ -65,20 +66,30 @@ class Writes(AboutWrites):
         """A value that is computed of what it is written over, by an operation that keeps it."""
         if self.level(value) != VALUE or max(self.level(target), self.level(root_of(target))) != VALUE:
             return
-        kept = next(self._kept(value, target), None)
-        if kept is None:
+        kept = list(self._kept(value, target))
+        if not kept:
             return
-        k, v = self.text(kept), self.text(value)
         if isinstance(node, ast.AugAssign):
             if key_of(target):
                 self._rebound(node, target, self.in_full(node))
             else:
-                self.add(node, "overwritten", f"{k}.copy() for {k}", edits=self._copied(kept))
+                for k in kept:
+                    write = f"{self.text(k)}.copy()"
+                    self.add(node, "overwritten", f"{write} for {self.text(k)}", edits=self._copied(k))
         elif isinstance(target, ast.Subscript) and _is_whole(target.slice):
-            self._rebound(node, target.value, f"{self.text(target.value)} = {v}")
+            self._rebound(node, target.value, f"{self.text(target.value)} = {self.text(value)}")
         else:
-            write = f"{self.text(target)} = {v.replace(k, f'{k}.copy()', 1)}"
-            self.add(node, "overwritten", write, edits=self._copied(kept))
+            edits = [self._copied(k) for k in kept]
+            write = f"{self.text(target)} = {self._with_copies(value, kept)}"
+            self.add(node, "overwritten", write, edits=tuple(e for own in edits for e in own) if all(edits) else ())
+
+    def _with_copies(self, value: ast.expr, kept: list[ast.expr]) -> str:
+        """The text of a value with copies of what is kept."""
+        begin, end = self.program.span(value)
+        data = self.program.data[:end]
+        for _, place in sorted((self.program.span(k) for k in kept), reverse=True):
+            data = data[:place] + b".copy()" + data[place:]
+        return data[begin:].decode()
 
     def _copied(self, kept: ast.expr) -> tuple[Edit, ...]:
         """The copy of what is read, where that is only computed with: a function of the file may write to it."""
@@ -95,24 +106,23 @@ class Writes(AboutWrites):
 
     def _later(self, node: ast.stmt, value: ast.expr) -> None:
         """What an operation keeps of an array that is written to in a later line."""
-        for write in self.here:
-            target = write.target if isinstance(write, ast.AugAssign) else write.targets[0]
+        told: set[ast.expr] = set()
+        for write, target, written in self.here:
             root = root_of(target)
             if write.lineno <= node.lineno or self.level(root) != VALUE or self.is_list(root):
                 continue
-            kept = next(self._kept(value, target), None)
-            rebound = (
-                isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(write.value, target))
-            )
-            if kept is None or rebound or self._is_rebound(root, node.lineno, write.lineno):
+            kept = [k for k in self._kept(value, target) if k not in told]
+            rebound = isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(written, target))
+            if not kept or rebound or self._is_rebound(root, node.lineno, write.lineno):
                 continue
             if isinstance(write, ast.AugAssign) and key_of(target):
                 why = f"a derivative needs what it writes over: see line {node.lineno}"
                 self._rebound(write, target, self.in_full(write), why)
-            else:
-                why = f"its derivative needs it, and line {write.lineno} writes over it"
-                self.add(kept, "overwritten", f"{self.text(kept)}.copy()", why=why, edits=self._copied(kept))
-            return
+                continue
+            why = f"its derivative needs it, and line {write.lineno} writes over it"
+            for k in kept:
+                told.add(k)
+                self.add(k, "overwritten", f"{self.text(k)}.copy()", why=why, edits=self._copied(k))
 
     def _is_rebound(self, root: ast.expr, first: int, last: int) -> bool:
         """Whether a name gets another value between two lines, or in the first."""
