@@ -554,6 +554,11 @@ SEVERAL = [
     ("s = g(a, b)\na[1:], b[1:] = x[1:], x[:-1]\nreturn s", {"a", "b"}),
     ("s = g(a, a)\na[1:] += x[1:]\nreturn s", {"a"}),
     ("s = a * b * a[1:]\na[1:] = 0.0\nb[1:] = 0.0\nreturn s", {"a", "b", "a[1:]"}),
+    ("s = 0\nfor k in range(3):\n    a[1:] += x[1:]\n    b[1:] += x[1:]\n    s = s + g(a, b)\nreturn s", {"a", "b"}),
+    ("for k in range(3):\n    b = a[k:] * x[0]\n    a[k:] = x[0]\nreturn b", {"a[k:]"}),
+    ("for k in range(3):\n    a[k, :2] = x[0]\n    b = a[k, :2] * x[0]\nreturn b", set()),
+    ("k = 0\nwhile k < 3:\n    a[k, :2] = x[0]\n    b = a[k, :2] * x[0]\n    k += 1\nreturn b", set()),
+    ("while c:\n    a = a * 1.0\n    a[1:] += x[1:]\n    s = g(a, b)\nreturn s", set()),
     ("s = np.sin(a)\nc = np.cos(a)\na[1:] = 0.0\na[:1] = 0.0\nreturn s", {"a"}),
 ]
 
@@ -568,7 +573,7 @@ def test_each_read_of_what_is_written_over_is_listed(body: str, reads: set[str])
 def test_each_read_in_a_write_is_copied() -> None:
     (told,) = found("a = x * 1.0\na[:2] = g(a, a[1:])\nreturn a")
     assert told.write == "a[:2] = g(a.copy(), a[1:].copy())"
-    (told,) = found("a = np.outer(x, x)\na[0] = a[0] * x / a[0]\nreturn a")
+    (told,) = found("a = np.outer(x, x)\na[0] = a[0] * x / a[0]\nreturn a[0, 0]")
     assert told.write == "a[0] = a[0].copy() * x / a[0].copy()"
 
 

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from .certain import Certain
-from .dependence import CONSTANT, VALUE, Program, Scope, key_of, root_of
+from .dependence import CONSTANT, VALUE, Program, Scope, defaults_of, key_of, root_of
 from .states import State
 
 Given = tuple[ast.expr, Scope]
@@ -22,7 +22,7 @@ def tensor_for(program: Program, scope: Scope, at: ast.stmt, written: list[ast.A
     search = _Search(program, scope, at)
     most = rank_of_writes(program, written)
     given = [g for node in written for g in search.of_write(node)]
-    ranked = [(rank(program, *g), search.is_elsewhere(g[0]), g[0]) for g in given]
+    ranked = [(rank(program, *g), search.distance(g[0]), g[0]) for g in given]
     found = (program.text(value) for r, _, value in sorted(ranked, key=lambda found: found[:2]) if r <= most)
     return next(itertools.chain(found, search.of_entries(most), search.of_parameters(most)), "")
 
@@ -263,10 +263,13 @@ class _Search(Certain):
                 return parent.attr not in _OF_ARRAYS
         return False
 
-    def is_elsewhere(self, value: ast.expr) -> bool:
-        """Whether a value is of an object, or of what is around the function: it gets others of its own."""
+    def distance(self, value: ast.expr) -> int:
+        """What the function gets or computes is near; then what has a default, as a number; then what is outside."""
         root = next(n for n in ast.walk(value) if isinstance(n, ast.Name))  # the outer ones come first
-        return root.id == "self" or self.program.home(root.id, self.scope) is not self.scope
+        if root.id == "self" or self.program.home(root.id, self.scope) is not self.scope:
+            return 2
+        is_given = root.id in self.scope.parameters
+        return int(is_given and root.id in defaults_of(self.scope.node.args))  # type: ignore[attr-defined]
 
     def is_array_of(self, name: str, scope: Scope) -> bool:
         """Whether nothing shows that a parameter is, or becomes, a list, an object or a constant."""

@@ -109,11 +109,13 @@ class Writes(AboutWrites):
         told: set[ast.expr] = set()
         for write, target, written in self.here:
             root = root_of(target)
-            if write.lineno <= node.lineno or self.level(root) != VALUE or self.is_list(root):
+            if not self._is_later(write, node) or self.level(root) != VALUE or self.is_list(root):
                 continue
             kept = [k for k in self._kept(value, target) if k not in told]
+            if write.lineno < node.lineno:
+                kept = [k for k in kept if not self._moves(k, target, self._loop(write, node))]
             rebound = isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(written, target))
-            if not kept or rebound or self._is_rebound(root, node.lineno, write.lineno):
+            if not kept or rebound or self._is_rebound(root, node, write):
                 continue
             if isinstance(write, ast.AugAssign) and key_of(target):
                 why = f"a derivative needs what it writes over: see line {node.lineno}"
@@ -124,10 +126,32 @@ class Writes(AboutWrites):
                 told.add(k)
                 self.add(k, "overwritten", f"{self.text(k)}.copy()", why=why, edits=self._copied(k))
 
-    def _is_rebound(self, root: ast.expr, first: int, last: int) -> bool:
-        """Whether a name gets another value between two lines, or in the first."""
+    def _is_later(self, write: ast.stmt, node: ast.stmt) -> bool:
+        """Whether a write is run after a statement: below it, or above it in a loop around both."""
+        return write.lineno > node.lineno or (write is not node and self._loop(write, node) is not None)
+
+    def _loop(self, *nodes: ast.stmt) -> ast.For | ast.While | None:
+        """The innermost loop of the scope around all of these."""
+        loops = (n for n in self.own if isinstance(n, ast.For | ast.While))
+        within = [n for n in loops if all(n.lineno < s.lineno <= (n.end_lineno or 0) for s in nodes)]
+        return max(within, key=lambda n: n.lineno, default=None)
+
+    def _moves(self, read: ast.expr, target: ast.expr, loop: ast.AST | None) -> bool:
+        """Whether an index of a read and of a write is another in the next round of a loop: what it writes is apart."""
+        bound = {n.id for n in ast.walk(loop or read) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        both = zip(self._index(read) or (), self._index(target) or (), strict=False)
+        names = (n for i, j in both if self.text(i) == self.text(j) for n in ast.walk(i))
+        return any(isinstance(n, ast.Name) and n.id in bound for n in names)
+
+    def _is_rebound(self, root: ast.expr, node: ast.stmt, write: ast.stmt) -> bool:
+        """Whether a name gets another value in a statement, or between it and a write."""
+        first, last = node.lineno, write.lineno
+        loop = self._loop(node, write)
+        around = range(first, last)
+        if last <= first and loop is not None:
+            around = range(loop.lineno, (loop.end_lineno or 0) + 1)
         return any(
-            isinstance(n, ast.Assign) and first <= n.lineno < last and self.text(t) == self.text(root)
+            n.lineno in around and self.text(t) == self.text(root)
             for n in self.own if isinstance(n, ast.Assign) for t in n.targets
         )  # fmt: skip
 
