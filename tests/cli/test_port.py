@@ -44,6 +44,9 @@ MENDED = [
     ("made", "a = np.zeros(4, dtype=complex)\na.real[:] = x\nreturn np.abs(a * 1j)"),
     ("made", "a = np.zeros_like(np.linspace(0.0, 1.0, 4))\na[2] = x[2] ** 2\nreturn a"),
     ("made", "def fill(b, v):\n    b[0] = v\na = np.zeros(3)\nfill(a, x[1])\nreturn a"),
+    ("made", "s = x * 1j\na = np.empty(4)\nfor i in range(4):\n    a[i] = s[i].imag * x[0]\nreturn a"),
+    ("overwritten", "a, b = x * 1.0, x * 2.0\ns = np.hypot(a, b)\na[1:] += x[0]\nb[1:] += x[0]\nreturn a * b * s"),
+    ("overwritten", "a, s = x * 1.0, 0.0\nfor _ in range(3):\n    a[1:] += x[0]\n    s = s + a**2\nreturn s"),
     ("eye", "K = np.eye(4)\nK[0, 1] = x[0] * x[1]\nreturn K @ x"),
     ("whole", "a = np.zeros(4)\nfor k in range(3):\n    a += x**k\nreturn a"),
     ("whole", "a = np.linspace(0.0, 1.0, 4)\nb = a.copy()\nb *= x\nreturn b"),
@@ -470,6 +473,8 @@ LIKE = [
     ("def f(x, c):\n    try:\n        v = x * 2\n    except ValueError:\n        c = 0\n    a = np.zeros(4)\n"
      "    if c:\n        a[0] = v\n    return a", "x"),
     ("def f(x, c):\n    v = x * 2\n    c = [v]\n    del v\n    a = np.zeros(4)\n    a[0] = c[0]\n    return a", "x"),
+    ("def f(x, c):\n    m = [c * 2]\n    try:\n        print(m)\n    except ValueError as c:\n        print(c)\n"
+     "    a = np.zeros(4)\n    a[0] = m[0]\n    return a * x", "x"),
     ("def f(x):\n    def g(c):\n        a = np.zeros(4)\n        for v in c:\n            a[0] = v\n        return a\n"
      "    g([x[0]])\n    late = x * 2\n    return g([late])", "x"),
     ("class M:\n    def set(self, k):\n        self.k = k\n    def g(self, p):\n        a = np.zeros(3)\n"
@@ -575,6 +580,12 @@ def test_each_read_in_a_write_is_copied() -> None:
     assert told.write == "a[:2] = g(a.copy(), a[1:].copy())"
     (told,) = found("a = np.outer(x, x)\na[0] = a[0] * x / a[0]\nreturn a[0, 0]")
     assert told.write == "a[0] = a[0].copy() * x / a[0].copy()"
+
+
+def test_a_name_that_is_something_else_inside_is_not_taken() -> None:
+    inner = "    def g(m):\n        x = 1.0\n        a = np.zeros(4)\n        a[0] = m[0]\n        return a * x\n"
+    (only,) = findings(f"{HEAD}def f(x):\n{inner}    return g([x * 2])\n")
+    assert (only.write, only.edits) == ("np.zeros_like(t, float, shape=4)", ())
 
 
 def test_where_no_tensor_is_found_any_has_a_name_that_the_program_has_not() -> None:

@@ -119,7 +119,8 @@ class _Search(Certain):
             for name in scope.parameters:
                 depends = scope.levels.get(name) == VALUE and not self._gets_constants(name, scope)
                 depends &= name != "self" and rank(self.program, ast.Name(name, ast.Load()), scope) <= most
-                if depends and self._is_number_or_array(name, scope):
+                here = self._is_bound(ast.Name(name, ast.Load()), scope)
+                if depends and here and self._is_number_or_array(name, scope):
                     yield name
             scope = scope.parent
 
@@ -211,10 +212,9 @@ class _Search(Certain):
         home = self.program.home(name.id, self.scope)
         if home is None or home is not self.program.home(name.id, scope):
             return False
-        changes = _changes(name.id, home)
-        if any(isinstance(n.ctx, ast.Del) for n in changes):
+        if any(_unbinds(n, name.id) for n in home.own()):
             return False
-        return name.id in home.parameters or any(map(self._is_run, changes))
+        return name.id in home.parameters or any(map(self._is_run, _changes(name.id, home)))
 
     def _stays(self, name: ast.Name) -> bool:
         """Whether a name is bound to nothing else after the statement."""
@@ -275,7 +275,7 @@ class _Search(Certain):
         """Whether nothing shows that a parameter is, or becomes, a list, an object or a constant."""
         levels = [self.program.level(v, scope) for v in scope.bound.get(name, [])]
         uses = [n for n in scope.own() if isinstance(n, ast.Name) and n.id == name]
-        deleted = any(isinstance(n.ctx, ast.Del) for n in uses)
+        deleted = any(_unbinds(n, name) for n in scope.own())
         return (
             CONSTANT not in levels
             and not deleted
@@ -305,9 +305,16 @@ class _Search(Certain):
         return False
 
 
+def _unbinds(node: ast.AST, name: str) -> bool:
+    """Whether a name is deleted, which the end of ``except Error as name:`` does, too."""
+    if isinstance(node, ast.ExceptHandler):
+        return node.name == name
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Del)
+
+
 def _changes(name: str, home: Scope) -> list[ast.Name]:
-    """Where a scope binds a name, or deletes it."""
-    return [n for n in home.own() if isinstance(n, ast.Name) and n.id == name and not isinstance(n.ctx, ast.Load)]
+    """Where a scope binds a name."""
+    return [n for n in home.own() if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)]
 
 
 _PERHAPS = ast.comprehension | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.BoolOp | ast.IfExp
