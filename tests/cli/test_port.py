@@ -533,7 +533,12 @@ def test_in_a_right_hand_side_an_array_is_made_like_the_state(source: str) -> No
     (told,) = [f for f in findings(HEAD + source) if f.kind == "made"]
     assert told.write == "np.zeros_like(y, float, shape=2)"
     assert "y is the state: what a solver calls the function with is a Tensor" in told.why
-    assert "np.zeros_like(y, " in rewritten(HEAD + source)[0]
+    new, done = rewritten(HEAD + source)
+    assert "np.zeros_like(y, " in new
+    assert sum(f.kind == "made" for f in done) == 1
+    assert rewritten(new) == (new, [])
+    plain = source.replace("np.zeros(2)", "np.zeros_like(y)")
+    assert [f for f in findings(HEAD + plain) if f.kind == "made"] == []
 
 
 # The function gets what is no Tensor as well; what has the name of the state is something else; no solver gets it.
@@ -573,6 +578,11 @@ def test_each_read_of_what_is_written_over_is_listed(body: str, reads: set[str])
     told = [f for f in found(f"a, b = x * 1.0, x * 2.0\n{body}") if f.kind == "overwritten"]
     assert {f.written for f in told} == reads
     assert all(f.write == f"{f.written}.copy()" for f in told)
+
+
+def test_what_is_renewed_is_not_written_over_again() -> None:
+    told = found("a = x * 1.0\ns = np.sin(a)\na *= 2.0\na *= 3.0\nreturn s * a")
+    assert [(f.line, f.write) for f in told] == [(6, "a = a * 2.0")]
 
 
 def test_each_read_in_a_write_is_copied() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .advice import ENTRIES, KINDS, Finding, Reader
 from .dependence import CONSTANT, MAKERS, VALUE, Program, Scope, key_of, root_of
 from .edits import Edit
-from .states import states
+from .states import is_state, states
 from .tensors import LAST, rank, rank_of_writes, state_for, tensor_for
 
 _words = str.split
@@ -178,6 +178,8 @@ class MadePlain(AboutWrites):
         name = self.maker(call.func)
         if name.endswith("_like"):
             like = call.args[:1]
+            if any(is_state(self.program, a, self.scope) for a in like):
+                return True
             return not any(
                 self.level(a) == CONSTANT or self._plain(a) or rank(self.program, a, self.scope) > most for a in like
             )

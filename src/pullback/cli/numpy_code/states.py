@@ -31,6 +31,12 @@ def states(program: Program) -> set[State]:
     return found
 
 
+def is_state(program: Program, value: ast.expr, scope: Scope) -> bool:
+    """Whether a value in a scope is a state by name."""
+    home = program.home(value.id, scope) if isinstance(value, ast.Name) else None
+    return home is not None and (home, value.id) in states(program)  # type: ignore[attr-defined]
+
+
 def _given(program: Program, caller: Scope, call: ast.Call) -> Iterator[State]:
     """The states of the functions that a call of a solver gives to it."""
     home, _, name = program.full_name(call.func).rpartition(".")

@@ -107,11 +107,12 @@ class Writes(AboutWrites):
     def _later(self, node: ast.stmt, value: ast.expr) -> None:
         """What an operation keeps of an array that is written to in a later line."""
         told: set[ast.expr] = set()
+        renewed: set[str] = set()
         for write, target, written in self.here:
             root = root_of(target)
             if not self._is_later(write, node) or self.level(root) != VALUE or self.is_list(root):
                 continue
-            kept = [k for k in self._kept(value, target) if k not in told]
+            kept = [k for k in self._kept(value, target) if k not in told and self.text(root) not in renewed]
             if write.lineno < node.lineno:
                 kept = [k for k in kept if not self._moves(k, target, self._loop(write, node))]
             rebound = isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(written, target))
@@ -120,6 +121,7 @@ class Writes(AboutWrites):
             if isinstance(write, ast.AugAssign) and key_of(target):
                 why = f"a derivative needs what it writes over: see line {node.lineno}"
                 self._rebound(write, target, self.in_full(write), why)
+                renewed.add(self.text(root))
                 continue
             why = f"its derivative needs it, and line {write.lineno} writes over it"
             for k in kept:
