@@ -98,19 +98,15 @@ def of_another_library(value: Any) -> str:
     return _part_of_another_library(value) or f"{kind}, an array of another library" * hands_out_an_array(value)
 
 
-_KINDS = {
-    "torch.nn.modules.module.Module": "a Module of torch, {}",
-    "torch.optim.optimizer.Optimizer": "an Optimizer of torch, {}",
-    "torch._C.Generator": "a Generator of torch",
-}
+_KINDS = {"Module": "a Module", "Optimizer": "an Optimizer", "Generator": "a Generator"}
 
 
 def _part_of_another_library(value: Any) -> str:
     """The same of what a program of PyTorch, JAX or SciPy computes with, but settings."""
     kind = type(value)
     for base in kind.__mro__:
-        if found := _KINDS.get(f"{base.__module__}.{base.__name__}"):
-            return found.format(kind.__name__)
+        if base.__module__.partition(".")[0] == "torch" and base.__name__ in _KINDS:
+            return f"{_KINDS[base.__name__]} of torch, {kind.__name__}".removesuffix(", Generator")
     if not (hasattr(kind, "__matmul__") and hasattr(value, "shape")):
         return ""
     library = kind.__module__.partition(".")[0]
@@ -135,10 +131,8 @@ def hands_out_an_array(value: Any) -> bool:
 
 def _do_of_others(found: str) -> str:
     """What to do about the object of another library that a text names; an empty text where it names none."""
-    for words, do in _INSTEAD.items():
-        if match := re.search(words, found):
-            return do.format(*match.groups())
-    return ""
+    matches = ((re.search(words, found), do) for words, do in _INSTEAD.items())
+    return next((do.format(*match.groups()) for match, do in matches if match), "")
 
 
 def refuse_foreign(name: str, values: Iterable[Any]) -> None:
@@ -158,7 +152,7 @@ def no_tensor(where: str, value: Any) -> TypeError:
     if not of_another_library(value):
         return TypeError(message(where, expected="a Tensor", found=describe(value)))
     where += "()" if where.replace(".", "").isidentifier() else ""
-    expected = f"{'Tensors' if hasattr(value, 'shape') else 'what is made'} of pullback"
+    expected = "Tensors of pullback" if hasattr(value, "shape") else "parts of pullback"
     return cast(TypeError, final(TypeError(message(where, expected=expected, found=describe(value)))))
 
 

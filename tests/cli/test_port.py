@@ -44,6 +44,9 @@ MENDED = [
     ("made", "a = np.zeros(4, dtype=complex)\na.real[:] = x\nreturn np.abs(a * 1j)"),
     ("made", "a = np.zeros_like(np.linspace(0.0, 1.0, 4))\na[2] = x[2] ** 2\nreturn a"),
     ("made", "def fill(b, v):\n    b[0] = v\na = np.zeros(3)\nfill(a, x[1])\nreturn a"),
+    ("made", "s = x * 1j\na = np.empty(4)\nfor i in range(4):\n    a[i] = s[i].imag * x[0]\nreturn a"),
+    ("overwritten", "a, b = x * 1.0, x * 2.0\ns = np.hypot(a, b)\na[1:] += x[0]\nb[1:] += x[0]\nreturn a * b * s"),
+    ("overwritten", "a, s = x * 1.0, 0.0\nfor _ in range(3):\n    a[1:] += x[0]\n    s = s + a**2\nreturn s"),
     ("eye", "K = np.eye(4)\nK[0, 1] = x[0] * x[1]\nreturn K @ x"),
     ("whole", "a = np.zeros(4)\nfor k in range(3):\n    a += x**k\nreturn a"),
     ("whole", "a = np.linspace(0.0, 1.0, 4)\nb = a.copy()\nb *= x\nreturn b"),
@@ -449,6 +452,39 @@ LIKE = [
      "def f(p):\n    m = M(p['k'])\n    a = np.zeros(3)\n    a[0] = m.h()[0]\n    return a", "p['k']"),
     ("class M:\n    def __init__(self, k):\n        self.k = k\n    def g(self):\n        a = np.zeros(3)\n"
      "        a[0] = self.k\n        return a", "self.k"),
+    # a name in it is bound before, and is the same where the write is
+    ("def f(x):\n    s = x * 1j\n    a = np.zeros(4)\n    for i in range(4):\n        a[i] = s[i].imag\n"
+     "    return a", "s"),
+    ("def f(x):\n    for i in range(4):\n        s = x * 1j\n        a = np.zeros(4)\n        a[i] = s[i].imag\n"
+     "    return a", "s[i].imag"),
+    ("def f(x):\n    for i in range(9):\n        pass\n    s = x * 1j\n    a = np.zeros(4)\n"
+     "    for i in range(4):\n        a[i] = s[i].imag\n    return a", "s"),
+    ("def f(x, i):\n    s = x * 1j\n    a = np.zeros(4)\n    i = 3 - i\n    a[i] = s[i].imag\n    return a", "s"),
+    ("def f(x):\n    s = x * 1j\n    a = np.zeros(4)\n    a[:] = [s[k].imag for k in range(4)]\n    return a", "s"),
+    ("def f(x):\n    s = x * 1j\n    a = np.zeros(4)\n    if (k := len(s)) > 1:\n        a[0] = s[k - 1].imag\n"
+     "    return a", "s"),
+    ("def f(x, k):\n    s = x * 1j\n    a = np.zeros(4)\n    with open(k) as k:\n        a[0] = s[k].imag\n"
+     "    return a", "s"),
+    ("def f(x, p, c):\n    a = np.zeros(4)\n    m = p.rate\n    p = c\n    a[0] = p.rate * x + m\n    return a", "x"),
+    ("def f(x, c):\n    for v in x:\n        pass\n    a = np.zeros(4)\n    a[0] = v\n    return a", "x"),
+    ("def f(x, c):\n    for v in x:\n        pass\n    else:\n        a = np.zeros(4)\n        a[0] = v\n"
+     "    return a", "x"),
+    ("def f(x, c):\n    c and (v := x * 2)\n    a = np.zeros(4)\n    if c:\n        a[0] = v\n    return a", "x"),
+    ("def f(x, c):\n    try:\n        v = x * 2\n    except ValueError:\n        c = 0\n    a = np.zeros(4)\n"
+     "    if c:\n        a[0] = v\n    return a", "x"),
+    ("def f(x, c):\n    v = x * 2\n    c = [v]\n    del v\n    a = np.zeros(4)\n    a[0] = c[0]\n    return a", "x"),
+    ("def f(x, c):\n    m = [c * 2]\n    try:\n        print(m)\n    except ValueError as c:\n        print(c)\n"
+     "    a = np.zeros(4)\n    a[0] = m[0]\n    return a * x", "x"),
+    ("def f(x):\n    def g(c):\n        a = np.zeros(4)\n        for v in c:\n            a[0] = v\n        return a\n"
+     "    g([x[0]])\n    late = x * 2\n    return g([late])", "x"),
+    ("class M:\n    def set(self, k):\n        self.k = k\n    def g(self, p):\n        a = np.zeros(3)\n"
+     "        self.set(p)\n        a[0] = self.k\n        return a", "p"),
+    ("class M:\n    def g(self, p, c):\n        if c:\n            self.k = p * 2\n        a = np.zeros(3)\n"
+     "        if c:\n            a[0] = self.k\n        return a", "p"),
+    ("def g(p):\n    return p['late'] * 1.0\ndef f(p):\n    a = np.zeros(3)\n    a[0] = p * 2.0\n    return a", "p"),
+    # of Tensors alike, one that the function gets
+    ("class M:\n    def __init__(self, k):\n        self.k = k\n    def g(self, y):\n        a = np.zeros(3)\n"
+     "        a[0] = self.k * y[0]\n        return a\ndef f(p, y):\n    return M(p).g(p)", "y"),
 ]  # fmt: skip
 
 
@@ -458,6 +494,108 @@ def test_an_array_is_made_like_what_is_there(source: str, name: str) -> None:
     assert [f.write.partition("(")[2].partition(", ")[0] for f in told] == [name]
     assert f"{name} has to be a Tensor; any other parameter that is one would do" in told[0].why
     assert f"np.zeros_like({name}, " in rewritten(HEAD + source)[0]
+
+
+BODY = "a = np.zeros(2)\n    a[0] = p[0] * y[0]\n    a[1] = y[1]\n    return a\n"
+METHODS = (
+    "class M:\n    def __init__(self, p):\n        self.p = p\n    def rhs(self, {}):\n        a = np.zeros(2)\n"
+    "        a[0] = self.p[0] * y[0]\n        return a\n    def run(self, y0, t):\n        return {}\n"
+    "def f(p, y0, t):\n    return M(p).run(y0, t)\n"
+)
+# Right-hand sides y' = p y, and others that a solver is given.
+STATES = [
+    f"from scipy.integrate import odeint\ndef g(y, t, p):\n    {BODY}"
+    "def f(p, t):\n    return odeint(g, [1, 2], t, (p,))\n",
+    f"from scipy.integrate import odeint as o\ndef g(t, y, p):\n    {BODY}"
+    "def f(p, t):\n    return o(g, [1, 2], t, args=(p,), tfirst=True)\n",
+    f"import scipy.integrate as si\ndef g(t, y, p):\n    {BODY}"
+    "def f(p, t):\n    return si.solve_ivp(fun=g, t_span=(0, 1), y0=[1, 2], args=(p,))\n",
+    f"import pullback.scipy.integrate as si\ndef g(t, y, p):\n    {BODY}"
+    "def f(p, t):\n    return si.solve_ivp(lambda t, z: g(t, z, p), (0, 1), [1, 2])\n",
+    f"from scipy.optimize import root\ndef g(p, y):\n    {BODY}"
+    "def f(p):\n    return root(lambda y: g(p, y), [1, 2]).x\n",
+    f"from scipy.optimize import minimize\ndef g(y, p):\n    {BODY}"
+    "def f(p):\n    return minimize(lambda z: np.sum(g(z, p) ** 2), [1, 2]).x\n",
+    f"from functools import partial\nfrom scipy.optimize import fixed_point\ndef g(p, y):\n    {BODY}"
+    "def f(p):\n    return fixed_point(partial(g, p), [1, 2])\n",
+    f"from scipy.integrate import solve_ivp\ndef g(p, y):\n    {BODY}def h(t, z, p):\n    return g(p, z)\n"
+    "def f(p):\n    rhs = h\n    return solve_ivp(rhs, (0, 1), [1, 2], args=(p,))\n",
+    "from scipy.integrate import odeint\n" + METHODS.format("y, t", "odeint(self.rhs, y0, t)"),
+    "from scipy.integrate import solve_ivp\n"
+    + METHODS.format("y, t, c=1.0", "solve_ivp(lambda t, z: self.rhs(z, t), (0, 1), y0, t_eval=t)"),
+    f"from scipy.integrate import odeint\ndef f(p, t):\n    def g(y, t):\n    {BODY.replace('    ', '        ')}"
+    "    return odeint(g, [1, 2], t)\n".replace("def g(y, t):\n    a", "def g(y, t):\n        a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", STATES)
+def test_in_a_right_hand_side_an_array_is_made_like_the_state(source: str) -> None:
+    (told,) = [f for f in findings(HEAD + source) if f.kind == "made"]
+    assert told.write == "np.zeros_like(y, float, shape=2)"
+    assert "y is the state: what a solver calls the function with is a Tensor" in told.why
+    new, done = rewritten(HEAD + source)
+    assert "np.zeros_like(y, " in new
+    assert sum(f.kind == "made" for f in done) == 1
+    assert rewritten(new) == (new, [])
+    plain = source.replace("np.zeros(2)", "np.zeros_like(y)")
+    assert [f for f in findings(HEAD + plain) if f.kind == "made"] == []
+
+
+# The function gets what is no Tensor as well; what has the name of the state is something else; no solver gets it.
+NO_STATE = [
+    f"from scipy.integrate import odeint\ndef g(p, y):\n    {BODY}"
+    "def f(p, t):\n    a = g(p, [1.0, 2.0])\n    return odeint(lambda y, t: g(p, y), a, t)\n",
+    f"from scipy.optimize import root\ndef g(p, y):\n    y = list(y)\n    {BODY}"
+    "def f(p):\n    return root(lambda y: g(p, y), [1, 2]).x\n",
+    f"def g(p, y):\n    {BODY}def f(p):\n    return print(g)\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("source", NO_STATE)
+def test_what_may_be_no_state_is_not_taken_for_one(source: str) -> None:
+    (told,) = [f for f in findings(HEAD + source) if f.kind == "made"]
+    assert told.write == "np.zeros_like(p, float, shape=2)"
+    assert "state" not in told.why
+
+
+# Each of several reads that a later line writes over, or that one statement does.
+SEVERAL = [
+    ("s = g(a, b)\na[1:] += x[1:]\nb[1:] += x[1:]\nreturn s", {"a", "b"}),
+    ("s = g(a, b)\na[1:], b[1:] = x[1:], x[:-1]\nreturn s", {"a", "b"}),
+    ("s = g(a, a)\na[1:] += x[1:]\nreturn s", {"a"}),
+    ("s = a * b * a[1:]\na[1:] = 0.0\nb[1:] = 0.0\nreturn s", {"a", "b", "a[1:]"}),
+    ("s = 0\nfor k in range(3):\n    a[1:] += x[1:]\n    b[1:] += x[1:]\n    s = s + g(a, b)\nreturn s", {"a", "b"}),
+    ("for k in range(3):\n    b = a[k:] * x[0]\n    a[k:] = x[0]\nreturn b", {"a[k:]"}),
+    ("for k in range(3):\n    a[k, :2] = x[0]\n    b = a[k, :2] * x[0]\nreturn b", set()),
+    ("k = 0\nwhile k < 3:\n    a[k, :2] = x[0]\n    b = a[k, :2] * x[0]\n    k += 1\nreturn b", set()),
+    ("while c:\n    a = a * 1.0\n    a[1:] += x[1:]\n    s = g(a, b)\nreturn s", set()),
+    ("s = np.sin(a)\nc = np.cos(a)\na[1:] = 0.0\na[:1] = 0.0\nreturn s", {"a"}),
+]
+
+
+@pytest.mark.parametrize(("body", "reads"), SEVERAL)
+def test_each_read_of_what_is_written_over_is_listed(body: str, reads: set[str]) -> None:
+    told = [f for f in found(f"a, b = x * 1.0, x * 2.0\n{body}") if f.kind == "overwritten"]
+    assert {f.written for f in told} == reads
+    assert all(f.write == f"{f.written}.copy()" for f in told)
+
+
+def test_what_is_renewed_is_not_written_over_again() -> None:
+    told = found("a = x * 1.0\ns = np.sin(a)\na *= 2.0\na *= 3.0\nreturn s * a")
+    assert [(f.line, f.write) for f in told] == [(6, "a = a * 2.0")]
+
+
+def test_each_read_in_a_write_is_copied() -> None:
+    (told,) = found("a = x * 1.0\na[:2] = g(a, a[1:])\nreturn a")
+    assert told.write == "a[:2] = g(a.copy(), a[1:].copy())"
+    (told,) = found("a = np.outer(x, x)\na[0] = a[0] * x / a[0]\nreturn a[0, 0]")
+    assert told.write == "a[0] = a[0].copy() * x / a[0].copy()"
+
+
+def test_a_name_that_is_something_else_inside_is_not_taken() -> None:
+    inner = "    def g(m):\n        x = 1.0\n        a = np.zeros(4)\n        a[0] = m[0]\n        return a * x\n"
+    (only,) = findings(f"{HEAD}def f(x):\n{inner}    return g([x * 2])\n")
+    assert (only.write, only.edits) == ("np.zeros_like(t, float, shape=4)", ())
 
 
 def test_where_no_tensor_is_found_any_has_a_name_that_the_program_has_not() -> None:

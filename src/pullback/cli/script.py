@@ -134,7 +134,7 @@ def defines(value: Any) -> bool:
 
 def place(path: Path, kind: type) -> str:
     """``file:line`` of a class."""
-    tree = ast.parse(path.read_bytes())
+    tree = ast.parse("".join(linecache.getlines(str(path))))  # as it was run: also from another folder
     lines = [n.lineno for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == kind.__name__]
     return f"{path}:{lines[-1]}" if lines else str(path)
 

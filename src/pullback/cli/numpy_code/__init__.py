@@ -1,8 +1,8 @@
 """What of a NumPy program has to be written in another way before its functions take Tensors.
 
 The program is read by `ast` and never run. `dependence` says what may depend on the parameters; `expressions`,
-`made_plain`, `writes` and `of_scipy` look at what is done with it; `advice` has the texts. `edits` says which bytes of
-the file a text replaces, and `rewriting` replaces them.
+`made_plain`, `writes` and `of_scipy` look at what is done with it; `states` and `tensors` say what an array may be made
+like; `advice` has the texts. `edits` says which bytes of the file a text replaces, and `rewriting` replaces them.
 """
 
 from __future__ import annotations

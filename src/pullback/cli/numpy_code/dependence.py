@@ -406,13 +406,24 @@ def _slices(index: ast.expr) -> list[ast.expr]:
     return [end for end in ends if end is not None]
 
 
+def defaults_of(a: ast.arguments) -> dict[str, ast.expr]:
+    """The defaults of parameters."""
+    places = [p.arg for p in [*a.posonlyargs, *a.args]]
+    named = {p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
+    return dict(zip(reversed(places), reversed(a.defaults), strict=False)) | named
+
+
 def _parameters(node: ast.AST) -> Iterator[tuple[str, int]]:
     """The parameters of a function, each with its level: those of text and whole numbers are constants."""
     a: ast.arguments = node.args  # type: ignore[attr-defined]
-    places = [*a.posonlyargs, *a.args]
-    defaults = dict(zip([p.arg for p in reversed(places)], reversed(a.defaults), strict=False))
-    defaults |= {p.arg: d for p, d in zip(a.kwonlyargs, a.kw_defaults, strict=True) if d is not None}
-    for p in [*places, *a.kwonlyargs, *([a.vararg] if a.vararg else []), *([a.kwarg] if a.kwarg else [])]:
+    defaults = defaults_of(a)
+    for p in [
+        *a.posonlyargs,
+        *a.args,
+        *a.kwonlyargs,
+        *([a.vararg] if a.vararg else []),
+        *([a.kwarg] if a.kwarg else []),
+    ]:
         begins = defaults.get(p.arg)
         plain = isinstance(begins, ast.Constant) and isinstance(begins.value, int | str)
         plain |= isinstance(p.annotation, ast.Name) and p.annotation.id in ("int", "str", "bool")

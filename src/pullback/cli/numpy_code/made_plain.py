@@ -10,7 +10,8 @@ from typing import NamedTuple
 from .advice import ENTRIES, KINDS, Finding, Reader
 from .dependence import CONSTANT, MAKERS, VALUE, Program, Scope, key_of, root_of
 from .edits import Edit
-from .tensors import LAST, rank, rank_of_writes, tensor_for
+from .states import is_state, states
+from .tensors import LAST, rank, rank_of_writes, state_for, tensor_for
 
 _words = str.split
 _WHOLE = frozenset(_words("int bool int64 int32 int8 uint8 object str"))
@@ -126,7 +127,7 @@ class MadePlain(AboutWrites):
         elif parts and constant:
             if any(self._is_a_tensor(v) for _, v in self.program.bindings(target, self.scope)):
                 return
-            a, t = self.text(target), tensor_for(self.program, self.scope, node, [w.node for w in writes])
+            a, t = self.text(target), self._tensor(node, writes)
             write = f"{a} = {a} + np.zeros_like({t or self.program.tensor}, float, shape=np.shape({a}))"
             sure = isinstance(node, ast.Assign) and len(node.targets) == 1 and self.is_computed(value)
             # An array of whole numbers stays one, and cuts off what is written to it.
@@ -135,7 +136,7 @@ class MadePlain(AboutWrites):
             edits = self.edit.after(node, self.numpys(write)) if t and sure else ()
             self._like(t, node, "made", f"{write} after it", why, edits)
         elif parts or (makers and writes and isinstance(target, ast.Attribute)):  # other arrays may be made of it
-            t = tensor_for(self.program, self.scope, node, [w.node for w in writes])
+            t = self._tensor(node, writes)
             for call in makers:
                 self._made(call, t, why if parts else f"written to in line {writes[0].line}")
         elif makers or constant:
@@ -143,6 +144,11 @@ class MadePlain(AboutWrites):
                 if isinstance(w.node, ast.AugAssign):
                     sure = self.is_unshared(target) and not any(map(self._of_other_dtype, makers))
                     self.add(w.node, "whole", self.in_full(w.node), edits=None if sure else ())
+
+    def _tensor(self, node: ast.stmt, writes: list[Write]) -> str:
+        """The Tensor that an array is made like: the state of a right-hand side first."""
+        self.state = state_for(self.program, self.scope, node, states(self.program))
+        return self.state or tensor_for(self.program, self.scope, node, [w.node for w in writes])
 
     def _matrix(self, value: ast.expr) -> bool:
         full = self.program.full_name(value.func) if isinstance(value, ast.Call) else ""
@@ -172,6 +178,8 @@ class MadePlain(AboutWrites):
         name = self.maker(call.func)
         if name.endswith("_like"):
             like = call.args[:1]
+            if any(is_state(self.program, a, self.scope) for a in like):
+                return True
             return not any(
                 self.level(a) == CONSTANT or self._plain(a) or rank(self.program, a, self.scope) > most for a in like
             )
@@ -199,6 +207,8 @@ class MadePlain(AboutWrites):
     ) -> None:
         """Enter that an array is made like a Tensor; it is not chosen by itself, where `t` is ""."""
         chosen = f"{t} has to be a Tensor; any other parameter that is one would do"
+        if self.state:
+            chosen = f"{t} is the state: what a solver calls the function with is a Tensor"
         any_one = f"{self.program.tensor} is any Tensor that the function gets; if it gets none, make it where one is"
         reason = KINDS[kind][1].format(t=chosen if t else any_one)
         self.add(node, kind, write, why=f"{reason}; {why}", edits=edits if t else ())

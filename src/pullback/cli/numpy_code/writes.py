@@ -34,8 +34,9 @@ class Writes(AboutWrites):
     def read(self) -> None:
         """Look at every statement of the scope."""
         self.here = [
-            n for n in self.own
-            if isinstance(n, ast.AugAssign) or (isinstance(n, ast.Assign) and root_of(n.targets[0]) is not n.targets[0])
+            (n, t, v) for n in self.own if isinstance(n, ast.Assign | ast.AugAssign)
+            for t, v in (pairs(n.targets, n.value) if isinstance(n, ast.Assign) else [(n.target, n.value)])
+            if isinstance(n, ast.AugAssign) or root_of(t) is not t
         ]  # fmt: skip
         for node in self.own:
             if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign) and node.value is not None:
@@ -65,20 +66,30 @@ class Writes(AboutWrites):
         """A value that is computed of what it is written over, by an operation that keeps it."""
         if self.level(value) != VALUE or max(self.level(target), self.level(root_of(target))) != VALUE:
             return
-        kept = next(self._kept(value, target), None)
-        if kept is None:
+        kept = list(self._kept(value, target))
+        if not kept:
             return
-        k, v = self.text(kept), self.text(value)
         if isinstance(node, ast.AugAssign):
             if key_of(target):
                 self._rebound(node, target, self.in_full(node))
             else:
-                self.add(node, "overwritten", f"{k}.copy() for {k}", edits=self._copied(kept))
+                for k in kept:
+                    write = f"{self.text(k)}.copy()"
+                    self.add(node, "overwritten", f"{write} for {self.text(k)}", edits=self._copied(k))
         elif isinstance(target, ast.Subscript) and _is_whole(target.slice):
-            self._rebound(node, target.value, f"{self.text(target.value)} = {v}")
+            self._rebound(node, target.value, f"{self.text(target.value)} = {self.text(value)}")
         else:
-            write = f"{self.text(target)} = {v.replace(k, f'{k}.copy()', 1)}"
-            self.add(node, "overwritten", write, edits=self._copied(kept))
+            edits = [self._copied(k) for k in kept]
+            write = f"{self.text(target)} = {self._with_copies(value, kept)}"
+            self.add(node, "overwritten", write, edits=tuple(e for own in edits for e in own) if all(edits) else ())
+
+    def _with_copies(self, value: ast.expr, kept: list[ast.expr]) -> str:
+        """The text of a value with copies of what is kept."""
+        begin, end = self.program.span(value)
+        data = self.program.data[:end]
+        for _, place in sorted((self.program.span(k) for k in kept), reverse=True):
+            data = data[:place] + b".copy()" + data[place:]
+        return data[begin:].decode()
 
     def _copied(self, kept: ast.expr) -> tuple[Edit, ...]:
         """The copy of what is read, where that is only computed with: a function of the file may write to it."""
@@ -95,29 +106,54 @@ class Writes(AboutWrites):
 
     def _later(self, node: ast.stmt, value: ast.expr) -> None:
         """What an operation keeps of an array that is written to in a later line."""
-        for write in self.here:
-            target = write.target if isinstance(write, ast.AugAssign) else write.targets[0]
+        told: set[ast.expr] = set()
+        renewed: set[str] = set()
+        for write, target, written in self.here:
             root = root_of(target)
-            if write.lineno <= node.lineno or self.level(root) != VALUE or self.is_list(root):
+            if not self._is_later(write, node) or self.level(root) != VALUE or self.is_list(root):
                 continue
-            kept = next(self._kept(value, target), None)
-            rebound = (
-                isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(write.value, target))
-            )
-            if kept is None or rebound or self._is_rebound(root, node.lineno, write.lineno):
+            kept = [k for k in self._kept(value, target) if k not in told and self.text(root) not in renewed]
+            if write.lineno < node.lineno:
+                kept = [k for k in kept if not self._moves(k, target, self._loop(write, node))]
+            rebound = isinstance(target, ast.Subscript) and _is_whole(target.slice) and any(self._kept(written, target))
+            if not kept or rebound or self._is_rebound(root, node, write):
                 continue
             if isinstance(write, ast.AugAssign) and key_of(target):
                 why = f"a derivative needs what it writes over: see line {node.lineno}"
                 self._rebound(write, target, self.in_full(write), why)
-            else:
-                why = f"its derivative needs it, and line {write.lineno} writes over it"
-                self.add(kept, "overwritten", f"{self.text(kept)}.copy()", why=why, edits=self._copied(kept))
-            return
+                renewed.add(self.text(root))
+                continue
+            why = f"its derivative needs it, and line {write.lineno} writes over it"
+            for k in kept:
+                told.add(k)
+                self.add(k, "overwritten", f"{self.text(k)}.copy()", why=why, edits=self._copied(k))
 
-    def _is_rebound(self, root: ast.expr, first: int, last: int) -> bool:
-        """Whether a name gets another value between two lines, or in the first."""
+    def _is_later(self, write: ast.stmt, node: ast.stmt) -> bool:
+        """Whether a write is run after a statement: below it, or above it in a loop around both."""
+        return write.lineno > node.lineno or (write is not node and self._loop(write, node) is not None)
+
+    def _loop(self, *nodes: ast.stmt) -> ast.For | ast.While | None:
+        """The innermost loop of the scope around all of these."""
+        loops = (n for n in self.own if isinstance(n, ast.For | ast.While))
+        within = [n for n in loops if all(n.lineno < s.lineno <= (n.end_lineno or 0) for s in nodes)]
+        return max(within, key=lambda n: n.lineno, default=None)
+
+    def _moves(self, read: ast.expr, target: ast.expr, loop: ast.AST | None) -> bool:
+        """Whether an index of a read and of a write is another in the next round of a loop: what it writes is apart."""
+        bound = {n.id for n in ast.walk(loop or read) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        both = zip(self._index(read) or (), self._index(target) or (), strict=False)
+        names = (n for i, j in both if self.text(i) == self.text(j) for n in ast.walk(i))
+        return any(isinstance(n, ast.Name) and n.id in bound for n in names)
+
+    def _is_rebound(self, root: ast.expr, node: ast.stmt, write: ast.stmt) -> bool:
+        """Whether a name gets another value in a statement, or between it and a write."""
+        first, last = node.lineno, write.lineno
+        loop = self._loop(node, write)
+        around = range(first, last)
+        if last <= first and loop is not None:
+            around = range(loop.lineno, (loop.end_lineno or 0) + 1)
         return any(
-            isinstance(n, ast.Assign) and first <= n.lineno < last and self.text(t) == self.text(root)
+            n.lineno in around and self.text(t) == self.text(root)
             for n in self.own if isinstance(n, ast.Assign) for t in n.targets
         )  # fmt: skip
 
