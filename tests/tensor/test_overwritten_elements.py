@@ -425,3 +425,26 @@ def test_one_of_narrow_numbers() -> None:
     a[0] = 2.0
     with pytest.warns(UserWarning, match="An element"):
         assert (old * 2).item() == 4
+
+
+@pytest.mark.parametrize("part", ["[:, 2]", "[1]", "[:, ::2]", "[...]"])
+@pytest.mark.parametrize("other", ["[:1, 2]", "[1:, 2:]", "[:, 1]", "[:, 2]", "[0]"])
+@pytest.mark.parametrize("least", [0.6, 1.6, 100.0])
+def test_a_write_by_a_mask_to_a_detached_part(part: str, other: str, least: float) -> None:
+    """It writes where it says. What saved another part may be used where it reaches none of its elements."""
+    places = pullback.arange(6).reshape(2, 3)
+    values = [[0.0, -1.5, 1.5], [-0.5, 0.75, 2.0]]
+    x = pullback.tensor(values, requires_grad=True)
+    y = x * 1
+    own, others = (eval(f"y{p}", {"y": y}) for p in (part, other))
+    product, plain = others * others, own.detach()
+    chosen = eval(f"places{part}", {"places": places})[plain > least].tolist()
+    plain[plain > least] = 5.0
+    assert y.flatten().tolist() == [5.0 if i in chosen else v for i, v in enumerate([*values[0], *values[1]])]
+    reached = set(chosen) & set(eval(f"places{other}", {"places": places}).flatten().tolist())
+    if reached:
+        with pytest.raises(RuntimeError, match=r"modified by an inplace operation|was written to"):
+            product.sum().backward()
+    else:
+        product.sum().backward()
+        assert x.grad is not None

@@ -347,19 +347,37 @@ def _wrote_to(t: Tensor, part: Any, first: Parts, second: Parts | None) -> Wrote
         near = part is None or may_share(payload_of(view), part)
         if not near or (part is not None and second is None):
             return near
-        base, way = way_to(t)
-        steps = way_to(view)[1]
+        (base, way), (start, steps) = way_to(t), way_to(view)
         kinds = {t._data.dtype, base._data.dtype, payload_of(view).dtype}  # several where pairs are complex numbers
         if len(kinds) > 1 or any(isinstance(p, Lifted) for p in second or ()):
             return True
         if any(op is None for op, _ in (*way, *steps)):
             return True
+        if start is not base:  # the same memory, as after detach()
+            return part is None or _meet(part, second, payload_of(view))
         places = np.zeros(base._data.shape, np.bool_)
         written = _followed(places, (*way, (getitem.op, (first,))))
         _assign(written, None if second is None else arrays_of(second), True)
         return bool(_followed(places, steps).any()) or not np.may_share_memory(written, places)
 
     return wrote
+
+
+def _meet(part: Any, second: Any, other: Any) -> bool:
+    """Whether elements of an array that an index with arrays chooses are elements of another, or it is not known."""
+    if not (type(part) is np.ndarray and type(other) is np.ndarray):
+        return True
+    chosen = np.zeros(part.shape, np.bool_)
+    _assign(chosen, arrays_of(second), True)
+    return bool(np.isin(_addresses(part)[chosen], _addresses(other)).any())
+
+
+def _addresses(array: Any) -> Any:
+    """Where each element of an array begins."""
+    found = np.full((), array.ctypes.data, np.int64)
+    for count, stride in zip(array.shape, array.strides, strict=True):
+        found = found[..., None] + np.arange(count) * stride
+    return found
 
 
 def _is_all(parts: Parts) -> bool:
