@@ -183,6 +183,33 @@ def test_gelu_of_half_precision() -> None:
     np.testing.assert_allclose(found.numpy(), F.gelu(tensor(x)).numpy(), atol=2e-3)
 
 
+FAR = [
+    ("gelu", {}, 54.6, 1600),
+    ("gelu", {}, -300, 1600),
+    ("gelu", {}, 6e4, 1),
+    ("gelu", {"approximate": "tanh"}, 60, 1),
+    ("gelu", {"approximate": "tanh"}, -6e4, 1),
+    ("mish", {}, 60, 1),
+    ("mish", {}, -6e4, 1),
+]
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize(("name", "options", "value", "along"), FAR)
+def test_second_derivatives_of_half_precision_far_from_zero(
+    name: str, options: dict[str, str], value: float, along: float, batch: bool
+) -> None:
+    def f(x: pullback.Tensor) -> Any:
+        return pullback.func.grad(lambda x: getattr(F, name)(x, **options))(x)
+
+    x = pullback.tensor([value], dtype=pullback.float16, requires_grad=True)
+    first = pullback.vmap(f)(x) if batch else f(x[0])[None]
+    (second,) = pullback.autograd.grad(first, x, pullback.full_like(x, along), create_graph=True)
+    (third,) = pullback.autograd.grad(second.sum(), x)
+    assert first.item() == pytest.approx(float(value > 0), abs=1e-3)
+    assert (second.tolist(), third.tolist()) == ([0], [0])
+
+
 # Random numbers -------------------------------------------------------------------------------------------------------
 
 

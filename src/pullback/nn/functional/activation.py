@@ -23,7 +23,7 @@ from ...table.checks import Written
 from ...table.entry import alias, composite, pointwise, titled
 from ...table.inplace import write_into
 from ...table.op import Op
-from ...table.operands import converted, in_single, need_numbers, plain
+from ...table.operands import converted, data_of, in_single, need_numbers, plain
 from ...table.samples import CORNERS, NOT_TENSORS, A, Differs, S, on_one
 from ...tensor import dtypes
 from ...tensor.arrays import writable
@@ -423,8 +423,11 @@ def silu(input: Any) -> Any:
 
 
 def _halves(input: Any) -> tuple[Any, Any, Any]:
-    """The parts of `mish` and its derivative: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2)."""
-    x = np.minimum(input, 5.4 if plain(input).dtype == np.float16 else 40)  # the square of e**x stays finite
+    """The parts of `mish` and its derivative: x (at most 40), e**x, and 1 / (e**x * (e**x + 2) + 2).
+
+    The square of e**x stays finite; in half precision, e**x is 0 from -18 on, and x times a gradient might overflow.
+    """
+    x = np.clip(input, -18, 5.4) if data_of(input).dtype == np.float16 else np.minimum(input, 40)
     e = np.exp(x)
     return x, e, np.reciprocal(np.add(np.multiply(e, np.add(e, 2)), 2))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...table.entry import composite, pointwise, special
-from ...table.operands import plain
+from ...table.operands import data_of
 from ...table.samples import CORNERS, NOT_TENSORS, A, S, on_one
 from ...tensor.arrays import writable
 from ...tensor.tensor import Tensor
@@ -81,16 +81,26 @@ def _normal_cdf(input: Any) -> Any:
     return np.reshape(out, input.shape)
 
 
-def _density(x: Any) -> Any:
-    return np.true_divide(np.exp(np.multiply(-0.5, np.square(x))), _SQRT_2PI)
+def _with_density(input: Any) -> tuple[Any, Any]:
+    """The input (in half precision at most 6: further out it may overflow, and the density is 0), and its density."""
+    x = np.clip(input, -6, 6) if data_of(input).dtype == np.float16 else input
+    return x, np.true_divide(np.exp(np.multiply(-0.5, np.square(x))), _SQRT_2PI)
 
 
 def _gelu_rule(g: Any, input: Any, out1: Any) -> Any:
-    density = _density(input)
+    x, density = _with_density(input)
     found: Any = 0.0
     if g[0] is not None:
-        found = np.multiply(g[0], np.add(np.multiply(input, density), out1))
+        found = np.multiply(g[0], np.add(np.multiply(x, density), out1))
     return found if g[1] is None else np.add(found, np.multiply(g[1], density))
+
+
+def _gelu_tangents(tangents: Any, input: Any, out1: Any) -> list[Any]:
+    x, density = _with_density(input)
+    return [
+        np.multiply(tangents[0], np.add(np.multiply(x, density), out1)),
+        np.multiply(tangents[0], density),
+    ]
 
 
 @special(
@@ -100,10 +110,7 @@ def _gelu_rule(g: Any, input: Any, out1: Any) -> Any:
     saved={"approximate": lambda: "none"},
     fused=True,
     alone=True,
-    jvp=lambda tangents, input, out1: [
-        np.multiply(tangents[0], np.add(np.multiply(input, _density(input)), out1)),
-        np.multiply(tangents[0], _density(input)),
-    ],
+    jvp=_gelu_tangents,
     input=_gelu_rule,
 )
 def _gelu(input: Any) -> Any:
@@ -116,7 +123,7 @@ _ROOT, _CUBIC = 0.7978845608028654, 0.044715  # sqrt(2 / pi)
 
 
 def _tanh_rule(g: Any, input: Any) -> Any:
-    x = np.clip(input, -10, 10) if plain(input).dtype == np.float16 else input  # whose cube overflows; beyond, t is 1
+    x = np.clip(input, -10, 10) if data_of(input).dtype == np.float16 else input  # whose cube overflows; beyond, t is 1
     square = np.square(x)
     t = np.tanh(np.multiply(np.multiply(x, np.add(np.multiply(square, _CUBIC), 1)), _ROOT))
     bend = np.multiply(np.subtract(1, np.square(t)), np.add(np.multiply(square, 3 * _CUBIC * _ROOT), _ROOT))
