@@ -285,10 +285,15 @@ def refused_operands_right(d: Shown) -> bool:
 
 def passes_through_nothing_freed(d: Shown) -> bool:
     """Whether torch alone refuses a second pass, and nothing differs where the passes before it keep the graph."""
-    kept = replaced(d.program, ".backward()", ".backward(retain_graph=True)")
-    kept = replaced(kept, ".sum(), [{1}])", ".sum(), [{1}], retain_graph=True)")
+    kept = kept_graphs(d.program)
     same = not d.what.startswith("gradients of") or same_here(d, kept)
     return d.only_torch_refuses("a second time") and kept != d.program and same and nothing_shown(kept)
+
+
+def kept_graphs(program: Program) -> Program:
+    """A program whose passes keep the graph."""
+    kept = replaced(program, ".backward()", ".backward(retain_graph=True)")
+    return replaced(kept, ".sum(), [{1}])", ".sum(), [{1}], retain_graph=True)")
 
 
 RECORDED_VJP = (
@@ -340,6 +345,50 @@ def with_wide_integers(program: Program) -> Program:
 def without_writes(program: Program) -> Program:
     """A program that writes nothing in place, and sets nothing, outside its functions."""
     return tuple(step for step in program if step.is_function or not writes(step.form))
+
+
+def of_the_values_before(d: Shown) -> bool:
+    """Whether the program shows nothing if `data` is a copy, and our answer is the same then."""
+    program = replaced(d.program, "{0}.data", "{0}.data.clone()")
+    return program != d.program and nothing_shown(program) and same_here(d, program)
+
+
+_PULLED = "lib.func.vjp({0}, {1})[1](lib.ones_like({0}({1})))"
+
+
+def of_the_first_call(d: Shown) -> bool:
+    """Whether the program shows nothing if the function of `vjp` is given a copy when it is called again, and our
+    answer is the same then."""
+    program = replaced(d.program, _PULLED, _PULLED.replace("({0}({1}))", "({0}({1}.clone()))"))
+    return program != d.program and nothing_shown(program) and same_here(d, program)
+
+
+def silent(program: Program) -> Program:
+    """A program whose hooks look at nothing."""
+    program = replaced(program, "register_hook(note)", "register_hook(lambda *given: None)")
+    return replaced(program, " note(", " (lambda *given: None)(")
+
+
+def writes_to_none(d: Shown) -> bool:
+    """Whether the program shows nothing without its writes to no elements, and our answer is the same then."""
+    empty = {name for name, t in _both(d)[0].tensors().items() if not t.numel()}
+    program = tuple(step for step in d.program if not (writes(step.form) and step.names[0] in empty))
+    unchanged = not d.what.startswith(("gradients of", "grad of")) or same_here(d, program)
+    return program != d.program and unchanged and nothing_shown(program)
+
+
+def beside_a_hook(d: Shown) -> bool:
+    """Whether the gradient of a part that no write reached, though one reached its base, differs by hooks on the base:
+    without these, our answer is the same, and nothing differs."""
+    tensors = _both(d)[0].tensors()
+    part = tensors.get(d.what.partition(" of ")[2])
+    if part is None or not part._is_view():
+        return False
+    written = [tensors[step.names[0]]._data for step in d.program if writes(step.form) and step.names[0] in tensors]
+    reached = [any(np.shares_memory(t._data, w) for w in written) for t in (part, part._base)]
+    based = {name for name, t in tensors.items() if t is part._base}
+    rest = tuple(step for step in d.program if not (".register_hook(" in step.form and step.names[0] in based))
+    return rest != d.program and reached == [False, True] and nothing_shown(rest) and same_here(d, rest)
 
 
 def independent_of_writes(d: Shown) -> bool:

@@ -18,6 +18,7 @@ from tests.random_programs.evidence import (
     Shown,
     agree_where_finite,
     as_near_as_torch,
+    beside_a_hook,
     by_formula,
     constant_here,
     constant_in_torch,
@@ -27,6 +28,7 @@ from tests.random_programs.evidence import (
     dtype_of,
     for_each_element,
     independent_of_writes,
+    kept_graphs,
     lost_by_torch,
     made_dense,
     nan_for_zero,
@@ -35,6 +37,8 @@ from tests.random_programs.evidence import (
     nothing_shown,
     numbers_agree,
     numbers_copied,
+    of_the_first_call,
+    of_the_values_before,
     once,
     only_denormal,
     passes_through_nothing_freed,
@@ -49,11 +53,13 @@ from tests.random_programs.evidence import (
     same_in_double,
     seen_in_part,
     settled,
+    silent,
     stacked_without_format,
     strided_bases,
     with_axes_of_their_own,
     with_wide_integers,
     without_writes,
+    writes_to_none,
     written_before_the_error,
     written_to_copies,
     zeros,
@@ -107,7 +113,10 @@ REASONS: dict[str, Reason] = {
             d.what.startswith("requires_grad of")
             or (d.what.startswith(("values of", "gradients of")) and right(d))
             or (
-                d.only_torch_refuses("doesn't require gradient|does not require grad and does not have a grad_fn")
+                d.only_torch_refuses(
+                    "doesn't require gradient|does not require grad and does not have a grad_fn"
+                    "|Expected gradient function to be set"
+                )
                 and refused_operands_right(d)
             )
         )
@@ -527,13 +536,39 @@ REASONS: dict[str, Reason] = {
         and nothing_shown(numbers_copied(d.program))
         and (not d.what.startswith(("gradients of", "grad of")) or same_here(d, numbers_copied(d.program)))
     ),
-    "the node of `gelu` has the probability as a second result: a second derivative meets its hooks again": (
+    "the node of `gelu` has the probability as a second result: a second derivative meets its hooks, or frees it": (
         lambda d: (
             d.does("gelu(")
             and d.what.startswith(("gradients of", "grad of"))
-            and d.does(DOUBLED_BY_NODE[0])
-            and nothing_shown(replaced(d.program, *DOUBLED_BY_NODE))
+            and (
+                (d.does(DOUBLED_BY_NODE[0]) and nothing_shown(replaced(d.program, *DOUBLED_BY_NODE)))
+                or (
+                    d.only_pullback_refuses("a second time.*GeluBackward0 dropped")
+                    and nothing_shown(kept_graphs(d.program))
+                )
+            )
         )
+    ),
+    "`mse_loss` saves the difference: torch's saves both, and computes with what `data` wrote to one since": lambda d: (
+        d.does("mse_loss(")
+        and d.what.startswith(("gradients of", "grad of"))
+        and "raises" not in d.answers
+        and of_the_values_before(d)
+    ),
+    "the function that `vjp` gives is that of its call: torch's computes with what was written since": lambda d: (
+        d.what.startswith(("values of", "gradients of")) and "raises" not in d.answers and of_the_first_call(d)
+    ),
+    "in several passes at once, hooks have no values to look at: torch's have those of no elements": lambda d: (
+        d.does("is_grads_batched=True")
+        and d.does("lib.tensor([],", "lib.tensor([[],")
+        and d.only_pullback_refuses("NumPy cannot have the values of a tensor inside")
+        and nothing_shown(silent(d.program))
+    ),
+    "a write to no elements reaches no other part: torch counts it, and refuses": lambda d: (
+        d.only_torch_refuses("modified by an inplace operation") and writes_to_none(d)
+    ),
+    "a part that a write did not reach keeps its place, apart from hooks that its base gets then": lambda d: (
+        d.what.startswith("gradients of") and "raises" not in d.answers and beside_a_hook(d)
     ),
 }
 

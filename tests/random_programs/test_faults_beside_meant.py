@@ -402,6 +402,63 @@ def f12(t11):
     return v14
 v15 = lib.func.vmap(lambda t: lib.func.jvp(f12, (t,), (t * 1,))[1])(v1){COPIED}
 """
+HIDDEN = """
+v1 = lib.tensor([1.5, -1.0], dtype=lib.float64, requires_grad=True)
+v2 = lib.tensor([4, 1], dtype=lib.uint8)
+v3 = lib.nn.functional.mse_loss(v2, v1)
+v4 = v2.data
+v4.mul_(2)
+"""
+CALLED_AGAIN = f"""
+v1 = lib.tensor([[0.5, 0.5], [0.25, 2.0]], dtype=lib.float64, requires_grad=True)
+def f4(t3):
+    v5 = t3[..., ::2]
+    with lib.no_grad(): v6 = v5.neg_()
+    v7 = lib.linalg.vecdot(v6, t3)
+    return v7
+v8 = lib.func.vjp(f4, v1)[1](lib.ones_like(f4(v1)))[0]{COPIED}
+"""
+ANNOUNCED = f"""
+v2 = lib.tensor([0.5, 1.0], dtype=lib.float64, requires_grad=True)
+def f5(t4):
+    v8 = F.Modern.apply(t4)
+    return v8
+v9 = lib.func.jacfwd(lib.func.jacfwd(f5))(v2){COPIED}
+lib.autograd.graph.register_multi_grad_hook([v9 * 1, v9 * 2], lambda gs: note(*gs))
+"""
+NOTED = """
+v2 = lib.tensor([], dtype=lib.float64, requires_grad=True)
+v3 = v2 * 2
+v4 = v3.view((0,))
+v5 = v3.exp()
+v2.register_hook(lambda g: note(g) or g * 3)
+v4.zero_()
+v6 = lib.autograd.grad(v4, [v2], lib.stack([lib.ones_like(v4), v4.detach()]), is_grads_batched=True, \
+retain_graph=True)[0].clone()
+"""
+NOTHING_WRITTEN = """
+v1 = lib.tensor([[1.25, 1.0]], dtype=lib.float64, requires_grad=True)
+v2 = lib.tensor([[1.5, -1.0]], dtype=lib.float64)
+v3 = v2[1:]
+v4 = v3 * v1
+v6 = v1.sin()
+v5 = v3.transpose(1, 0)
+v5.fill_(0.5)
+"""
+FREED_TWICE = """
+v1 = lib.tensor([2.0, 0.5], dtype=lib.float64, requires_grad=True)
+v3 = lib.nn.functional.gelu(v1)
+v2 = lib.nn.functional.gelu(v1)
+v7 = v2.zero_()
+v8 = lib.autograd.grad(lib.autograd.grad((v7 * v7 * v7).sum(), [v1], create_graph=True)[0].sum(), [v1])[0].clone()
+"""
+LATE_HOOK = """
+v1 = lib.tensor([[[-2.0, 0.75, 1.5]], [[1.0, -1.5, 0.5]]], dtype=lib.float64, requires_grad=True)
+v3 = v1.sort(0)[0]
+v6, v7 = v3.tensor_split(2, -1)[:2]
+v9 = v7.zero_()
+v3.register_hook(lambda g: g * 2)
+"""
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
     Case(ROUNDING, TIED, Tensor, "max", constant),
@@ -484,6 +541,22 @@ CASES = [
     Case("several passes at once, of any layout", BATCHED, pullback, "stack", lambda inner, ts: inner(ts).cdouble()),
     Case("a leaf that a Function must not write to", LOST, pullback, "view_as_real", constant),
     Case("what `take` and `masked_scatter` make", SCATTERED_WITHIN, Tensor, "masked_scatter", enlarged),
+    Case(
+        "`mse_loss` saves the difference", HIDDEN, pullback.nn.functional, "mse_loss", lambda f, a, b: f(a, b) + b.sum()
+    ),
+    Case("the function that `vjp` gives", CALLED_AGAIN, pullback.linalg, "vecdot", other_gradient),
+    Case("the function that `vjp` gives", CALLED_AGAIN, pullback.linalg, "vecdot", enlarged),
+    Case("a second `jvp` of a Function", ANNOUNCED, pullback.func, "jacfwd", enlarged),
+    Case("in several passes at once, hooks", NOTED, Tensor, "exp", lambda inner, t: inner(t).float()),
+    Case("a write to no elements reaches", NOTHING_WRITTEN, Tensor, "sin", other_gradient),
+    Case("the node of `gelu` has the probability", FREED_TWICE, pullback.nn.functional, "gelu", more_gradient),
+    Case(
+        "a part that a write did not reach keeps",
+        LATE_HOOK,
+        Tensor,
+        "sort",
+        lambda f, t, d: (f(t, d)[0] + t - t.detach(),),
+    ),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 

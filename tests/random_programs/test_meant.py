@@ -516,3 +516,79 @@ def test_what_masked_scatter_makes_without_recording_may_be_written_to_in_a_tran
     x = pullback.tensor([[0.0, 1.25], [-2.0, 2.0]])
     along = pullback.func.vmap(lambda t: pullback.func.jvp(f, (t,), (t * 1,))[1])(x)
     assert along.tolist() == (2 * x).tolist()  # `no_grad` leaves tangents as they are
+
+
+@pytest.mark.parametrize("dtype", [pullback.uint8, pullback.float64])
+def test_mse_loss_is_that_of_the_values_before_a_write_through_data(dtype: Any) -> None:
+    x = pullback.tensor([1.5, -1.0], dtype=pullback.float64, requires_grad=True)
+    for place in (0, 1):
+        other = pullback.tensor([4, 1], dtype=dtype)
+        loss = pullback.nn.functional.mse_loss(*((x, other) if place else (other, x)))
+        other.data.mul_(2)
+        assert pullback.autograd.grad(loss, x)[0].tolist() == [-2.5, -2.0]  # x - (4, 1)
+
+
+def test_the_function_that_vjp_gives_is_that_of_its_call_or_refused() -> None:
+    def pulled(product: Any) -> Any:
+        def f(t: Any) -> Any:
+            part = t[..., ::2]
+            with pullback.no_grad():
+                part.neg_()
+            return product(part, t)
+
+        x = pullback.tensor([[0.5, 0.5], [0.25, 2.0]])
+        pull = pullback.func.vjp(f, x)[1]
+        return pull(pullback.ones_like(f(x)))[0].tolist()
+
+    assert pulled(pullback.linalg.vecdot) == [[-0.5, -0.5], [1.5, -0.25]]  # at [[-0.5, 0.5], [-0.25, 2]]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pulled(lambda a, b: a * b)
+
+
+@pytest.mark.parametrize("values", [[], [0.5, 2.0]])
+def test_a_hook_has_no_values_to_look_at_in_several_passes_at_once(values: list[float]) -> None:
+    x = pullback.tensor(values, requires_grad=True)
+    x.register_hook(lambda g: g.numpy() * 2)
+    y = x * 2
+    with pytest.raises(RuntimeError, match=r"NumPy cannot have the values of a tensor inside of vmap"):
+        pullback.autograd.grad(y, [x], pullback.ones(2, *y.shape), is_grads_batched=True)
+
+
+def test_a_write_to_no_elements_reaches_no_other_part() -> None:
+    x = pullback.tensor([[1.25, 1.0]], requires_grad=True)
+    part = pullback.tensor([[1.5, -1.0]])[1:]
+    y = part * x
+    part.t().fill_(0.5)
+    assert pullback.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == [[0.0, 0.0]]
+    part.fill_(0.5)  # the saved tensor itself
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pullback.autograd.grad(y.sum(), x)
+
+
+def test_a_second_derivative_of_gelu_frees_its_node() -> None:
+    x = pullback.tensor([2.0], dtype=pullback.float64, requires_grad=True)
+    y = pullback.nn.functional.gelu(x)
+    y.zero_()
+    for keep in (True, False):
+        (g,) = pullback.autograd.grad((y * y * y).sum(), x, create_graph=True)
+        pullback.autograd.grad(g.sum(), x, retain_graph=keep)
+        if keep:
+            assert pullback.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == [0.0]
+    with pytest.raises(RuntimeError, match=r"a second time(.|\n)*GeluBackward0"):
+        pullback.autograd.grad(y.sum(), x)
+
+
+def test_a_part_that_a_write_did_not_reach_is_apart_from_hooks_that_its_base_gets_then() -> None:
+    def gradient(hooked: str) -> list[float]:
+        x = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+        base = x * 1
+        left, right = base.tensor_split(2)
+        if hooked == "before":
+            base.register_hook(lambda g: g * 2)
+        right.zero_()
+        if hooked == "after":
+            base.register_hook(lambda g: g * 2)
+        return pullback.autograd.grad(left.sum() + base.sum(), x)[0].tolist()
+
+    assert gradient("before") == [4.0, 4.0, 0.0]
+    assert gradient("after") == [3.0, 3.0, 0.0]
