@@ -539,9 +539,12 @@ REASONS: dict[str, Reason] = {
     "the node of `gelu` has the probability as a second result: a second derivative meets its hooks, or frees it": (
         lambda d: (
             d.does("gelu(")
-            and d.what.startswith(("gradients of", "grad of"))
             and (
-                (d.does(DOUBLED_BY_NODE[0]) and nothing_shown(replaced(d.program, *DOUBLED_BY_NODE)))
+                (
+                    d.what.startswith(("gradients of", "grad of"))
+                    and d.does(DOUBLED_BY_NODE[0])
+                    and nothing_shown(replaced(d.program, *DOUBLED_BY_NODE))
+                )
                 or (
                     d.only_pullback_refuses("a second time.*GeluBackward0 dropped")
                     and nothing_shown(kept_graphs(d.program))

@@ -452,6 +452,8 @@ v2 = lib.nn.functional.gelu(v1)
 v7 = v2.zero_()
 v8 = lib.autograd.grad(lib.autograd.grad((v7 * v7 * v7).sum(), [v1], create_graph=True)[0].sum(), [v1])[0].clone()
 """
+FREED_BEFORE = f"""{FREED_TWICE}v7.backward(v7.detach().clone(), retain_graph=True)
+"""
 LATE_HOOK = """
 v1 = lib.tensor([[[-2.0, 0.75, 1.5]], [[1.0, -1.5, 0.5]]], dtype=lib.float64, requires_grad=True)
 v3 = v1.sort(0)[0]
