@@ -552,6 +552,7 @@ CASES = [
     Case("in several passes at once, hooks", NOTED, Tensor, "exp", lambda inner, t: inner(t).float()),
     Case("a write to no elements reaches", NOTHING_WRITTEN, Tensor, "sin", other_gradient),
     Case("the node of `gelu` has the probability", FREED_TWICE, pullback.nn.functional, "gelu", more_gradient),
+    Case("the node of `gelu` has the probability", FREED_BEFORE, pullback.nn.functional, "gelu", more_gradient),
     Case(
         "a part that a write did not reach keeps",
         LATE_HOOK,
