@@ -37,6 +37,7 @@ from tests.random_programs.evidence import (
     nothing_shown,
     numbers_agree,
     numbers_copied,
+    of_one_maximum,
     of_the_first_call,
     of_the_values_before,
     once,
@@ -572,6 +573,12 @@ REASONS: dict[str, Reason] = {
     ),
     "a part that a write did not reach keeps its place, apart from hooks that its base gets then": lambda d: (
         d.what.startswith("gradients of") and "raises" not in d.answers and beside_a_hook(d)
+    ),
+    "no NaN comes past the mask of `amax`: torch multiplies by it": lambda d: (
+        d.does(".amax(")
+        and d.what.startswith(("values of", "gradients of", "grad of"))
+        and "nan" in d.theirs
+        and of_one_maximum(d)
     ),
 }
 

@@ -461,6 +461,12 @@ v6, v7 = v3.tensor_split(2, -1)[:2]
 v9 = v7.zero_()
 v3.register_hook(lambda g: g * 2)
 """
+MASKED_NAN = """
+v1 = lib.tensor([[0.75, -1.5], [-1.5, 0.25], [0.0, -0.5]], dtype=lib.float64, requires_grad=True)
+v3 = lib.hypot(v1, lib.tensor(0, dtype=lib.int64))
+v4 = v3.amax(-1)
+v5 = lib.autograd.grad(lib.autograd.grad((v4 * v4 * v4).sum(), [v1], create_graph=True)[0].sum(), [v1])[0].clone()
+"""
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
     Case(ROUNDING, TIED, Tensor, "max", constant),
@@ -560,6 +566,7 @@ CASES = [
         "sort",
         lambda f, t, d: (f(t, d)[0] + t - t.detach(),),
     ),
+    Case("no NaN comes past the mask of `amax`", MASKED_NAN, pullback, "hypot", other_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
 ]
 

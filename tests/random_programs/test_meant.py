@@ -592,3 +592,13 @@ def test_a_part_that_a_write_did_not_reach_is_apart_from_hooks_that_its_base_get
 
     assert gradient("before") == [4.0, 4.0, 0.0]
     assert gradient("after") == [3.0, 3.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["amax", "amin"])
+def test_no_nan_comes_past_the_mask_of_an_extreme(name: str) -> None:
+    x = pullback.tensor([0.0, -0.5], dtype=pullback.float64, requires_grad=True)
+    y = pullback.hypot(x, pullback.tensor(0.0)) * (1 if name == "amax" else -1)
+    (first,) = pullback.autograd.grad(getattr(y, name)(-1) ** 3, x, create_graph=True)
+    assert first[1].item() == pytest.approx(-0.75 if name == "amax" else 0.75)
+    (second,) = pullback.autograd.grad(first.sum(), x)
+    assert second[1].item() == pytest.approx(3.0 if name == "amax" else -3.0)
