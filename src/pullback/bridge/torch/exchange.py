@@ -33,35 +33,31 @@ def array_of(t: Any) -> Array:
     return found
 
 
+def _refused(**parts: Any) -> Exception:
+    """The error of a tensor that has no array; it stays as it is, whatever function of ours was given it."""
+    return errors.final(TypeError(errors.message("pullback.bridge.torch", **parts)))
+
+
 def _array_of_another(t: Any) -> Array:
     """The array of a tensor that torch itself does not give as one."""
     if type(t) not in (torch.Tensor, torch.nn.Parameter):
-        raise TypeError(
-            errors.message(
-                "pullback.bridge.torch",
-                expected="a plain torch.Tensor",
-                found=f"a {type(t).__name__}",
-                do="in torch.compile and torch.export, use a function made by pullback.bridge.torch.op",
-            )
+        raise _refused(
+            expected="a plain torch.Tensor",
+            found=f"a {type(t).__name__}",
+            do="in torch.compile and torch.export, use a function made by pullback.bridge.torch.op",
         )
     if t.device.type != "cpu":
-        raise TypeError(
-            errors.message(
-                "pullback.bridge.torch",
-                expected="a tensor on the CPU",
-                found=f"one on {t.device}",
-                do="give t.cpu(); pullback has no path to torch's devices yet",
-            )
+        raise _refused(
+            expected="a tensor on the CPU",
+            found=f"one on {t.device}",
+            do="give t.cpu(); pullback has no path to torch's devices yet",
         )
     if t.layout is not torch.strided or t.is_nested:
-        raise TypeError(
-            errors.message(
-                "pullback.bridge.torch",
-                expected="a dense tensor",
-                found="a nested one" if t.is_nested else f"one of layout {t.layout}",
-                do="give its parts as separate arguments: values() and indices() of a sparse tensor, unbind() of a "
-                "nested one",
-            )
+        raise _refused(
+            expected="a dense tensor",
+            found="a nested one" if t.is_nested else f"one of layout {t.layout}",
+            do="give its parts as separate arguments: values() and indices() of a sparse tensor, unbind() of a "
+            "nested one",
         )
     if t.is_conj() or t.is_neg():
         return array_of(t.resolve_conj().resolve_neg())
@@ -76,15 +72,12 @@ def has_derivative(t: Any) -> bool:
     return bool(t.is_floating_point() or t.is_complex())
 
 
-def unknown(d: torch.dtype) -> TypeError:
+def unknown(d: torch.dtype) -> Exception:
     """The error of a dtype of torch that we do not have."""
-    return TypeError(
-        errors.message(
-            "pullback.bridge.torch",
-            expected=f"one of the dtypes {', '.join(dtypes.NAMES)}",
-            found=str(d),
-            do="convert it with t.to(torch.float32), say",
-        )
+    return _refused(
+        expected=f"one of the dtypes {', '.join(dtypes.NAMES)}",
+        found=str(d),
+        do="convert it with t.to(torch.float32), say",
     )
 
 

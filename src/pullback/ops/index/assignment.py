@@ -14,6 +14,7 @@ import numpy as np
 
 from ... import errors
 from ...interpreters.batched import looped
+from ...kernels.boxes import address
 from ...kernels.positions import indexed_shape, layout
 from ...table.calls import on, record
 from ...table.entry import linear, method
@@ -374,7 +375,7 @@ def _meet(part: Any, second: Any, other: Any) -> bool:
 
 def _addresses(array: Any) -> Any:
     """Where each element of an array begins."""
-    found = np.full((), array.ctypes.data, np.int64)
+    found = np.full((), address(array), np.int64)
     for count, stride in zip(array.shape, array.strides, strict=True):
         found = found[..., None] + np.arange(count) * stride
     return found
