@@ -83,7 +83,7 @@ LINES_PER_ROOM = {
     "cli": 3861,
     "distributed": 3105,
     "bridge": 3450,
-    "testing": 3485,
+    "testing": 3490,
 }
 
 # A file name means one thing. These stand twice: the layers correspond to the functions of networks, file by file; and

@@ -199,3 +199,35 @@ def test_an_object_that_counts_its_calls(solver: str) -> None:
     gradient, right_gradient = (grad(y, leaf, retain_graph=True)[0].numpy() for y in (found, right))
     np.testing.assert_allclose(gradient, right_gradient)
     assert inside.calls - before[0] == around.calls - before[1]
+
+
+def test_a_tensor_that_the_function_makes_is_a_constant_to_the_solver() -> None:
+    """Also one that requires grad: a new one in each call, whose gradient nobody can ask for."""
+    k, kept = pullback.tensor(2.0, dtype=F64, requires_grad=True), []
+
+    def one(**options: Any) -> Any:
+        return pullback.tensor([1.0, 5.0], dtype=F64, requires_grad=True, **options)[0]
+
+    t = [0.0, 1.0]
+    for made, plain in (
+        (
+            lambda: integrate.odeint(lambda y, t: -y * one() * k, [1.0], t),
+            lambda: integrate.odeint(lambda y, t: -y * k, [1.0], t),
+        ),
+        (
+            lambda: integrate.solve_ivp(lambda t, y: -y * one() * k, t, [1.0]).y,
+            lambda: integrate.solve_ivp(lambda t, y: -y * k, t, [1.0]).y,
+        ),
+        (
+            lambda: optimize.root(lambda x: x**2 - k * one(), [1.0]).x,
+            lambda: optimize.root(lambda x: x**2 - k, [1.0]).x,
+        ),
+    ):
+        np.testing.assert_array_equal(grad(made().sum(), k)[0].item(), grad(plain().sum(), k)[0].item())
+
+    def keeps(y: Any, t: Any) -> Any:
+        kept.append(one())
+        return -y * kept[-1]
+
+    with pytest.raises(RuntimeError, match=r"keeps reads a tensor that requires grad, another one in each call"):
+        integrate.odeint(keeps, [1.0], t)

@@ -522,3 +522,35 @@ def test_a_change_that_changes_nothing_is_never_shown() -> None:
     patches = ((same,), (other, same), ())
     assert trials.settled([Finding("kink", "a", "b", line=line, patches=patches)])[0].changes == ()
     assert not tried
+
+
+@pytest.mark.parametrize(
+    ("returned", "forgotten", "code"),
+    [
+        ("g @ w.T, x.T @ g", "of b;", False),
+        ("g @ w.T", "of w and b;", False),
+        ("g @ w.T, x.T @ g, g", "", True),
+    ],
+)
+def test_a_gradient_that_was_forgotten_is_not_made_none(
+    returned: str, forgotten: str, code: bool, tmp_path: Path
+) -> None:
+    """The error would go, and with it the gradient."""
+    source = f"""import pullback as torch
+class Mine(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, b, n):
+        ctx.save_for_backward(x, w)
+        return x @ w + b
+    @staticmethod
+    def backward(ctx, g):
+        x, w = ctx.saved_tensors
+        return {returned}
+"""
+    inputs = pullback.rand(3, 2), pullback.rand(2, 4), pullback.rand(3, 4), 2
+    result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
+    (finding,) = (f for f in result.findings if f.code == "gradient-count")
+    assert bool(finding.changes) is code
+    assert (f"also that {forgotten}" in finding.todo) is bool(forgotten)
+    if code:
+        assert audit(written(tmp_path / "mended.py", applied(result, source, finding)).Mine, *inputs).ok

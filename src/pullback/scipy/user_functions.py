@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
@@ -155,6 +156,10 @@ def _check_rows(fun: Any, where: str, shapes: list[tuple[int, ...]], error: Exce
 # Tensors that a function reads besides its arguments ------------------------------------------------------------------
 
 
+_LEAF = "a leaf"
+_ROUNDS = 10  # of calls, each with the tensors that the calls before have shown
+
+
 class Captured(NamedTuple):
     """A tensor that a function reads, and how it is called there."""
 
@@ -184,7 +189,7 @@ def captured(
     visible = functools.partial(_visible, (fun, *objects))
     wanted = [isinstance(a, Tensor) and a.requires_grad for a in args]
     found: dict[int, Captured] = {}
-    while True:
+    for _ in range(_ROUNDS):
         each = by_all and (any(wanted) or bool(found))
         given = [_differentiated(a) if each or w else example(a) for a, w in zip(args, wanted, strict=True)]
         tensors = tuple([c.tensor for c in found.values()])
@@ -198,10 +203,17 @@ def captured(
         begin = [edge for edge in begin if id(edge[0]) not in own]
         new += _tracked(where, fun, visible(), begin)
         more = {id(c.tensor): c for c in new if id(c.tensor) not in found}
+        hidden = isinstance(out, Lifted) or any(id(c.tensor) in found for c in new)
+        unseen = {key: weakref.ref(c.tensor) for key, c in more.items() if c.name == _LEAF}
+        more = {key: c for key, c in more.items() if key not in unseen}
+        del out, new, begin  # and with them the leaves that the function made: to the solver these are constants
+        more |= {key: Captured(_LEAF, t) for key, ref in unseen.items() if (t := ref()) is not None}
         if not more:
             break
         found |= more
-    if begin or isinstance(out, Lifted):
+    else:
+        raise _not_visible(where, fun, "a tensor that requires grad, another one in each call,")
+    if hidden:
         raise _not_visible(where, fun, "a tensor that is differentiated")
     return tensors
 
@@ -232,7 +244,7 @@ def _tracked(where: str, fun: Any, visible: Iterable[Captured], edges: list[tupl
         if (node, number) in names:
             found.append(names[node, number])
         elif isinstance(node, AccumulateGrad):
-            found.append(Captured("a leaf", node.variable))
+            found.append(Captured(_LEAF, node.variable))
         else:
             raise _not_visible(where, fun, f"a tensor that requires grad, the result of {node.name()},")
     return found

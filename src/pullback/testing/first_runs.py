@@ -247,7 +247,8 @@ def check_backward(subject: Subject) -> Iterator[Finding]:
         line = backward.at(found[0]) if found and code != "backward-raises" else line_of_error(error, backward)
         line = line or subject.method("forward").head()
         said = f"{described(error)}, in {subject.name}.backward" if code == "backward-raises" else described(error)
-        yield Finding(code, expected, said, "", line, remedy(error) or advice, patches)
+        advice = advice if code == "gradient-count" else remedy(error) or advice
+        yield Finding(code, expected, said, "", line, advice, patches)
 
 
 def _refused(subject: Subject, code: str) -> tuple[str, str, tuple[Patch, ...]]:
@@ -260,9 +261,13 @@ def _refused(subject: Subject, code: str) -> tuple[str, str, tuple[Patch, ...]]:
     )
     if code == "gradient-count":
         wanted = [text(value) for value in values][: len(names)] + ["None"] * (len(names) - len(values))
-        patch = edited(backward, (found[0], f"return {', '.join(wanted)}")) if found is not None else ()
+        moving = {subject.names[i].partition("[")[0] for i in subject.moving}
+        forgotten = not moving.isdisjoint(names[len(values) :])  # None for it would be a gradient that is lost
+        patch = edited(backward, (found[0], f"return {', '.join(wanted)}")) if found and not forgotten else ()
         expected = f"one gradient for each argument of forward: {', '.join(names)}"
-        return expected, "return one for each, None for an argument that has none", (patch,)
+        which = ", also that of " + " and ".join(n for n in names[len(values) :] if n in moving) if forgotten else ""
+        advice = f"return one for each, in this order{which}; None for an argument that has none"
+        return expected, advice, (patch,)
     if code == "gradient-type":
         advice = "return a tensor for each argument, or None"
         return "a tensor, or None, for each argument", advice, tuple(_tensors_returned(subject, values))

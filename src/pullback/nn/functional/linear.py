@@ -88,7 +88,7 @@ def _of_two_dtypes(input: Tensor, other: Tensor) -> Exception:
         "linear",
         f"input, weight and bias of one dtype, {input.dtype} (mat1 and mat2 must have the same dtype)",
         errors.describe(other),
-        f"convert the input, as x.to({other.dtype})",
+        f"convert the input, as x.to({other.dtype}), or the model, as model.to({input.dtype})",
     )
 
 

@@ -36,7 +36,7 @@ def _checked(name: str, input: Tensor, weight: Tensor, bias: Tensor | None, spac
                 name,
                 f"input, weight and bias of one dtype, {input.dtype}",
                 errors.describe(other),
-                f"convert the input, as x.to({other.dtype})",
+                f"convert the input, as x.to({other.dtype}), or the model, as model.to({input.dtype})",
             )
     if min(size[2:]) < 1:
         raise refuse(name, "a kernel of at least one element along each axis", f"a weight of size {size}")
