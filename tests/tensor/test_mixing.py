@@ -357,7 +357,7 @@ for _word in "add sub mul truediv floordiv mod pow".split():
     setattr(Table, f"__{_word}__", _combined(_combine, f"__{_word}__"))
     if _word != "sub":
         setattr(Table, f"__r{_word}__", _combined(lambda a, b, f=_combine: f(b, a), f"__r{_word}__"))
-Table.mul = Table.__mul__  # type: ignore[attr-defined]
+    setattr(Table, _word, getattr(Table, f"__{_word}__"))
 
 
 @pytest.mark.parametrize("written", [written for written in MIXED if "np." not in written])
