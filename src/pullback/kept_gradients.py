@@ -87,7 +87,13 @@ _COMPUTES = {name for name in vars(math) if not name.startswith(("_", "is"))} - 
 _COMPUTES |= {"fill", "fromiter", "float64", "float32", "float16", "longdouble", "complex128", "complex64"}
 """The functions of `math` whose result has a derivative, and what makes numbers of NumPy's, or writes them."""
 _TABLES = "pandas", "xarray"
-_OPERATES = "_method", "_binary_op"  # the ends of the names of their functions that compute an operator
+_OF_OPERAND = "make an array of the other operand, numpy.asarray(other) @ t for other @ t, and so beside +, * or dot()"
+_OPERATES = frozenset(
+    f"{side}{word}"
+    for word in "add sub mul div truediv floordiv mod pow divmod matmul dot and or xor lt le gt ge eq ne".split()
+    for side in ("", "r", "i")
+)
+"""The names of the methods that compute an operator or a product, without the underscores of special ones."""
 _ASSIGNS, _SWAP, _CACHE = (dis.opmap.get(name, -1) for name in ("BINARY_OP", "SWAP", "CACHE"))
 _WRITES = {dis.opmap.get(f"STORE_{what}") for what in ("SUBSCR", "SLICE", "ATTR")}  # a[1:] from 3.12 on; z.real = t
 
@@ -104,9 +110,9 @@ def keeping_gradient(number: bool = False) -> str:
         return _of_scipy(theirs)
     if home == "jax":
         return _DO.format("make the function of jax that is to keep it a node, pullback.bridge.jax.function(f)")
-    if home in _TABLES and any(frame.f_code.co_name.endswith(_OPERATES) for frame in theirs):
-        return _DO.format("give the values of the other operand as a tensor, pullback.tensor(other.to_numpy())")
-    if frames and INSTALLED in frames[0].f_code.co_filename:
+    if any(map(_operates, theirs)):
+        return _DO.format(_OF_OPERAND)
+    if home in _TABLES or (frames and INSTALLED in frames[0].f_code.co_filename):
         return _OF_LIBRARIES.format(_VALUES.format(home))
     writes = frames and frames[0].f_code.co_code[frames[0].f_lasti] in _WRITES
     said = WRITTEN if writes else _OF_NUMBERS if number else _JOINED
@@ -115,6 +121,14 @@ def keeping_gradient(number: bool = False) -> str:
     if not named and (path := _of_scipy_in_c(called)):
         return _instead_of_scipys(path)
     return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), named or said))
+
+
+def _operates(frame: FrameType) -> bool:
+    """Whether a frame is an operator or a product of an array of another library, which a Tensor is given to."""
+    if frame.f_code.co_name.strip("_") not in _OPERATES:
+        return False
+    given = [frame.f_locals.get(name) for name in _arguments(frame.f_code)]
+    return hands_out_an_array(frame.f_locals.get("self")) and any(home_of(type(value)) == "pullback" for value in given)
 
 
 CHOSEN = "choose before and after it: t = numpy.where(m, t, 1.0), then numpy.where(m, numpy.{}(t), other)"

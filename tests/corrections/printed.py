@@ -26,7 +26,7 @@ _AWAY = re.compile(
     rf"\b(?:for|without|instead of|leave(?: out)?|not) [\w.]+(?:=\w*|{_ARGUMENTS})"
     rf"(?: (?:and|or) [\w.]+{_ARGUMENTS})?"
 )
-NAMES = frozenset({"do", "todo", "WRITTEN", "_WRITTEN", "_JOINED", "_OF_NUMBERS", "_DO"})
+NAMES = frozenset({"do", "todo", "WRITTEN", "_WRITTEN", "_JOINED", "_OF_NUMBERS", "_OF_OPERAND", "_DO"})
 TABLES = frozenset({"INSTEAD", "_INSTEAD", "_OF_NUMPY", "_DRAWN", "_WRITE", "_WITHOUT"})
 
 

@@ -135,16 +135,55 @@ def test_beside_jax(combine: Callable[[Any, Any], Any]) -> None:
     assert narrow.dtype is pullback.bfloat16
 
 
-def test_beside_pandas() -> None:
+MIXED = {
+    **{f"t {sign} a": f"t {sign} b" for sign in "+ - * / // % ** @".split()},
+    **{f"a {sign} t": f"b {sign} t" for sign in "+ - * / // % ** @".split()},
+    "a.T @ t": "b.T @ t",
+    "a.dot(t)": "np.dot(b, t)",
+    "np.dot(a.T, t)": "np.dot(b.T, t)",
+    "np.matmul(a, t)": "np.matmul(b, t)",
+    "np.multiply(a, t)": "np.multiply(b, t)",
+    "a.mul(t)": "b * t",
+    "a.rsub(t)": "t - b",
+    "operator.iadd(a.copy(), t)": "b + t",
+}
+"""What mixes a table `a` with a Tensor `t`, and the same of an array `b` of its values."""
+
+
+def advice_on_the_other_operand(written: str, names: dict[str, Any]) -> None:
+    """An operator or a product of a table and a Tensor is refused; what is said to write keeps the gradient."""
+    names |= {"operator": operator, "np": np, "b": np.asarray(names["a"])}
+    x = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    told = r"make an array of the other operand, numpy.asarray\(other\) @ t for other @ t, and so beside \+, \* or dot"
+    with pytest.raises(RuntimeError, match=told) as refused:
+        eval(written, names | {"t": x})
+    assert "numpy.stack" not in str(refused.value)
+    found = eval(MIXED[written], names | {"t": x})
+    assert np.allclose(found.detach().numpy(), eval(written, names | {"t": x.detach().numpy()}))
+    found.sum().backward()
+    assert x.grad is not None
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("written", MIXED)
+def test_beside_pandas(written: str, whole: bool) -> None:
     pandas = pytest.importorskip("pandas")
-    series = pandas.Series([1.0, 2.0, 3.0])
-    assert pullback.tensor(series).dtype is pullback.float64
-    x = pullback.ones(3, dtype=pullback.float64, requires_grad=True)
-    for mixed in (lambda: x * series, lambda: series * x):
-        with pytest.raises(RuntimeError, match=r"pullback.tensor\(other.to_numpy\(\)\)"):
-            mixed()
-    (x * pullback.tensor(series.to_numpy())).sum().backward()
-    assert x.grad.tolist() == [1.0, 2.0, 3.0]
+    series = pandas.Series([1, 2, 3] if whole else [1.0, 2.0, 3.0])
+    assert pullback.tensor(series).dtype is (pullback.int64 if whole else pullback.float64)
+    advice_on_the_other_operand(written, {"a": series})
+    advice_on_the_other_operand(written, {"a": pandas.DataFrame({0: series, 1: series + 1, 2: series * 2})})
+
+
+@pytest.mark.parametrize("written", ["a.clip(0, t)", "a.where(a > 1, t)", "operator.setitem(a, 'c', t)", "type(a)(t)"])
+def test_what_pandas_stores_or_looks_at_is_to_be_given_values(written: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    x = pullback.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    names = {"operator": operator, "a": pandas.Series([1.0, 2.0, 3.0])}
+    if "'c'" in written:
+        names["a"] = pandas.DataFrame({"b": names["a"]})
+    with pytest.raises(RuntimeError, match=r"give pandas the values, t.detach\(\).numpy\(\), as what it makes of them"):
+        eval(written, names | {"t": x})
+    eval(written, names | {"t": x.detach().numpy()})
 
 
 def test_beside_xarray() -> None:
@@ -269,6 +308,73 @@ class Operating(Converted):
         return NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class Table(Converted):
+    """A table as that of pandas: its operators ask for an array of the other operand, or a function that they call."""
+
+    __array_priority__ = 1000
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.asarray(self.array)
+
+    @property
+    def T(self) -> Table:
+        return Table(self.array.T)
+
+    def copy(self) -> Table:
+        return Table(self.array.copy())
+
+    def dot(self, other: Any) -> Any:
+        return Table(self.array @ np.asarray(other))
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return Table(np.asarray(other) @ self.array)
+
+    def rsub(self, other: Any) -> Any:
+        return Table(np.asarray(other) - self.array)
+
+    __rsub__ = rsub
+
+    def __matmul__(self, other: Any) -> Any:
+        return self.dot(other)
+
+
+def _combined(combine: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        return Table(_of_values(combine, self, other))
+
+    method.__code__ = method.__code__.replace(co_name=name)
+    return method
+
+
+def _of_values(combine: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    return combine(a.array, np.asarray(b))
+
+
+for _word in "add sub mul truediv floordiv mod pow".split():
+    _combine = getattr(operator, _word)
+    setattr(Table, f"__{_word}__", _combined(_combine, f"__{_word}__"))
+    if _word != "sub":
+        setattr(Table, f"__r{_word}__", _combined(lambda a, b, f=_combine: f(b, a), f"__r{_word}__"))
+    setattr(Table, _word, getattr(Table, f"__{_word}__"))
+
+
+@pytest.mark.parametrize("written", [written for written in MIXED if "np." not in written])
+def test_a_table_whose_operators_ask_for_an_array(written: str) -> None:
+    advice_on_the_other_operand(written, {"a": Table(np.array([1, 2, 3]))})
+    advice_on_the_other_operand(written, {"a": Table(np.arange(1.0, 10.0).reshape(3, 3))})
+
+
+def test_what_is_no_operator_of_a_table_is_told_as_elsewhere() -> None:
+    t = pullback.ones(3, requires_grad=True)
+
+    class Kept(Table):
+        def add(self) -> Any:
+            return np.array([t[0], t[1]])
+
+    with pytest.raises(RuntimeError, match=r"write numpy.stack\(\[a, b\]\) for numpy.array\(\[a, b\]\)"):
+        Kept(np.ones(3)).add()
 
 
 def test_an_array_that_computes_with_tensors_is_asked() -> None:
