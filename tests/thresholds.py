@@ -120,6 +120,7 @@ OTHERS = {
     "scipy.repeated_calls._BYTES": "a bound of what is compared",
     "scipy.repeated_calls._KEPT": "a bound of what is kept",
     "scipy.special.incomplete._TERMS": "a number of terms",
+    "scipy.user_functions._ROUNDS": "a bound of what is searched at all",
     "utils.time_steps._MOST": "a bound of what is computed at all",
 }
 
