@@ -255,19 +255,24 @@ FORMS = {
 }
 
 
+def mended_at_once(source: str, folder: Path) -> str:
+    """The text of a faulty Function of two inputs with all that its audit prints, which leaves nothing to find."""
+    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
+    result = audit(written(folder / "mine.py", source).Mine, *inputs)
+    assert result.findings
+    source = applied(result, source, *result.findings)
+    left = audit(written(folder / "mended.py", source).Mine, *inputs)
+    assert not left.findings, f"{source}\n{left}"
+    return source
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_an_input_is_saved_itself(name: str, tmp_path: Path) -> None:
     forward, value, *read = FORMS[name]
     backward = f"{(*read, BOTH_READ)[0]}return {value}"
     forward, backward = (code.replace("; ", "\n        ") for code in (forward, backward))
     source = "import math\n\nimport numpy as np\n" + FUNCTION.format(forward=forward, backward=backward)
-    inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
-    result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
-    assert result.findings
-    source = applied(result, source, *result.findings)
-    left = audit(written(tmp_path / "mended.py", source).Mine, *inputs)
-    assert not left.findings, f"{source}\n{left}"
-    assert "save_for_backward(x," in source
+    assert "save_for_backward(x," in mended_at_once(source, tmp_path)
 
 
 def test_an_input_is_saved_itself_in_setup_context(tmp_path: Path) -> None:
@@ -282,12 +287,7 @@ def test_an_input_is_saved_itself_in_setup_context(tmp_path: Path) -> None:
         {given or "pass"}
         ctx.save_for_backward({saves})
 """
-        inputs = pullback.tensor([0.5, 0.3, 1.5]), pullback.tensor([0.7, 0.2, 1.1])
-        result = audit(written(tmp_path / "mine.py", source).Mine, *inputs)
-        assert result.findings
-        source = applied(result, source, *result.findings)
-        left = audit(written(tmp_path / "mended.py", source).Mine, *inputs)
-        assert not left.findings, f"{source}\n{left}"
+        mended_at_once(source, tmp_path)
 
 
 # -- several corrections of the same lines -----------------------------------------------------------------------------

@@ -112,9 +112,8 @@ def run(path: Path) -> dict[str, Any]:
         else:
             sys.modules[NAME] = had
     if _uses_torch(text, vars(module)):
-        for told in functions_of_pytorch(path, vars(module)):
-            raise TargetError(told)
-        raise TargetError(f"{path} uses torch. {INSTEAD}")
+        told = functions_of_pytorch(path, vars(module)) or [f"{path} uses torch. {INSTEAD}"]
+        raise TargetError("\n".join(told))
     return vars(module)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import errors
-from ..interpreters.batched import Vmap, Written
+from ..interpreters.batched import Vmap, VmapWithWrites
 from ..ops.make.generators import go_back, states
 from ..tensor.modes import restoring, thread
 from ..tensor.nested import CONTAINERS, leaves, rebuild
@@ -101,7 +101,7 @@ def at_once(func: Callable[..., Any]) -> Callable[..., Any]:
 
     @restoring("vmap")
     def vectorized(*args: Tensor) -> Any:
-        with Written(len(args[0])) as level:
+        with VmapWithWrites(len(args[0])) as level:
             return _lowered(level, func(*map(level.lift, args)), func, False)
 
     return vectorized

@@ -18,7 +18,7 @@ from ..tensor import dtypes
 from ..tensor.memory import LevelPayload
 from ..tensor.nested import any_instance
 from ..tensor.tensor import Lifted, Tensor, is_tracked, wrap
-from ..tensor.views import can_join, same_view, unmark, views_of
+from ..tensor.views import before_write, can_join, same_view, unmark, views_of
 from .functions import backward_of_each, forward_of_vmap
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Vmap(Level):
         return held.value if type(held) is Batched and held.level is self else t
 
 
-class Written(Vmap):
+class VmapWithWrites(Vmap):
     """The level of a call that may write values that vary to tensors that it made of values that do not.
 
     ``dy = zeros(2); dy[0] = y[1]`` is such a function of y. `vmap` refuses it, as PyTorch does, for a tensor that came
@@ -208,9 +208,7 @@ class Written(Vmap):
         looking = [base, *views_of(base)]
         if not all(map(can_join, looking)):
             super().take_in(t)
-        below = wrap(base._data)
-        below._edge, below._requires_grad = base._edge, base._requires_grad
-        whole = self.lift(below[None].expand(self.size, *below.shape).clone())
+        whole = self.lift(before_write(base)[None].expand(self.size, *base.shape).clone())
         alike = [same_view(view, whole)._data for view in looking]
         for view, payload in zip(looking, alike, strict=True):
             unmark(view)

@@ -8,6 +8,7 @@ was read by an index becomes `Overwritten`: it shows the new value, and says so 
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -217,10 +218,16 @@ def overlaps(a: Any, along_axes: bool = False) -> bool:
         reach += step * (n - 1)
     else:
         return False
-    places = np.zeros((), np.int64)
-    for step, n in steps:
-        places = places[..., None] + np.arange(n) * step
+    places = offsets(steps)
     return bool(np.unique(places).size < places.size)
+
+
+def offsets(steps: Iterable[tuple[int, int]]) -> Any:
+    """How far each element lies from the first, for the step along each axis and how many elements there are."""
+    found = np.zeros((), np.int64)
+    for step, n in steps:
+        found = found[..., None] + np.arange(n) * step
+    return found
 
 
 def views_of(base: Tensor) -> list[Tensor]:

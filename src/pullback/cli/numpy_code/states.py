@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 
 from .dependence import VALUE, Program, Scope, root_of
@@ -14,6 +15,7 @@ _SECOND = frozenset({"solve_ivp", "solve_bvp", "curve_fit"})
 """Solvers that call a function of another variable and the state."""
 
 
+@functools.lru_cache(maxsize=1)
 def states(program: Program) -> set[State]:
     """The states of all functions: of those that a solver is given, and of those that they hand their state on to."""
     waiting = [s for calls in program.calls.values() for caller, call in calls for s in _given(program, caller, call)]
@@ -33,8 +35,7 @@ def states(program: Program) -> set[State]:
 
 def is_state(program: Program, value: ast.expr, scope: Scope) -> bool:
     """Whether a value in a scope is a state by name."""
-    home = program.home(value.id, scope) if isinstance(value, ast.Name) else None
-    return home is not None and (home, value.id) in states(program)  # type: ignore[attr-defined]
+    return isinstance(value, ast.Name) and (program.home(value.id, scope), value.id) in states(program)
 
 
 def _given(program: Program, caller: Scope, call: ast.Call) -> Iterator[State]:

@@ -38,7 +38,7 @@ from ...tensor.nested import any_instance
 from ...tensor.overrides import dispatch, overriding
 from ...tensor.protocol import is_payload, on_arrays
 from ...tensor.tensor import Lifted, Tensor, wrap
-from ...tensor.views import before_write, payload_of, refuse_memory
+from ...tensor.views import before_write, offsets, payload_of, refuse_memory
 from ..shape.reshape import copied_in_order
 from ..shape.slices import getitem
 from .subscripts import (
@@ -370,15 +370,8 @@ def _meet(part: Any, second: Any, other: Any) -> bool:
         return True
     chosen = np.zeros(part.shape, np.bool_)
     _assign(chosen, arrays_of(second), True)
-    return bool(np.isin(_addresses(part)[chosen], _addresses(other)).any())
-
-
-def _addresses(array: Any) -> Any:
-    """Where each element of an array begins."""
-    found = np.full((), address(array), np.int64)
-    for count, stride in zip(array.shape, array.strides, strict=True):
-        found = found[..., None] + np.arange(count) * stride
-    return found
+    begins, others = (address(a) + offsets(zip(a.strides, a.shape, strict=True)) for a in (part, other))
+    return bool(np.isin(begins[chosen], others).any())
 
 
 def _is_all(parts: Parts) -> bool:
