@@ -595,13 +595,16 @@ _LOOKED = [0]  # the references to `Function` after the last look: a class that 
 
 
 def notice_foreign_functions() -> None:
-    """Warn once of each class derived from PyTorch's `Function`, in a module that has this package and not PyTorch.
+    """Warn once of each class derived from PyTorch's `Function` that is written, or named, where this package is used
+    and PyTorch is not.
 
     PyTorch runs such a class's forward with our tensors, which record what it computes, and never calls its backward. A
     pass, backward or forward, looks at the classes that were derived since the last look, where PyTorch is loaded.
     """
     torch = sys.modules.get("torch")
     if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
+        return
+    if "pullback.bridge.torch" in sys.modules:  # which runs PyTorch's functions as they are
         return
     base = getattr(getattr(torch, "autograd", None), "Function", None)
     references = getrefcount(base)  # a list of the hundreds of classes would be a tenth of a small pass
@@ -610,8 +613,7 @@ def notice_foreign_functions() -> None:
     _LOOKED[0] = references
     kinds: list[type] = base.__subclasses__() if isinstance(base, type) else []
     for kind in kinds:
-        names = vars(sys.modules.get(kind.__module__, object))
-        if kind not in _TOLD and _stands_in(names, kind) and is_meant_for_us(names):
+        if kind not in _TOLD and _seems_ours(kind):
             _TOLD.add(kind)
             warnings.warn(foreign_function(f"{kind.__module__}.{kind.__qualname__}"), stacklevel=callers_level())
 
@@ -625,6 +627,37 @@ def foreign_function(where: str) -> str:
         "graph holds what its forward computed",
         do="write `from pullback.autograd import Function` or `import pullback as torch` for the import of PyTorch's",
     )
+
+
+def _seems_ours(kind: type) -> bool:
+    """Whether a class derived from PyTorch's `Function` is most likely meant to be derived from ours."""
+    home = sys.modules.get(kind.__module__)
+    if home is None or INSTALLED in (getattr(home, "__file__", None) or ""):
+        return False
+    names = vars(home)
+    if is_meant_for_us(names):
+        return _stands_in(names, kind) or (
+            "<locals>" in kind.__qualname__ and {"torch"} == {home_of(v) for v in names.values() if _is_function(v)}
+        )
+    return not _has_names_of(names, "pullback") and any(_uses(module, home, kind) for module in [*sys.modules.values()])
+
+
+def _is_function(value: Any) -> bool:
+    return isinstance(value, type) and value.__name__ == "Function"
+
+
+def _uses(module: Any, home: ModuleType, kind: type) -> bool:
+    """Whether a module uses this package, nothing of PyTorch, and a class or its module by name."""
+    if not isinstance(module, ModuleType) or INSTALLED in (getattr(module, "__file__", None) or ""):
+        return False
+    names = vars(module)
+    if not any(value is kind or value is home for value in [*names.values()]):
+        return False
+    return _has_names_of(names, "pullback") and not _has_names_of(names, "torch")
+
+
+def _has_names_of(names: Any, package: str) -> bool:
+    return any(home_of(value) == package for value in [*names.values()])
 
 
 def _stands_in(names: Any, kind: type) -> bool:
