@@ -604,8 +604,6 @@ def notice_foreign_functions() -> None:
     torch = sys.modules.get("torch")
     if torch is None or torch.__name__ != "torch":  # this package stands for it under `bridge.as_torch`
         return
-    if "pullback.bridge.torch" in sys.modules:  # which runs PyTorch's functions as they are
-        return
     base = getattr(getattr(torch, "autograd", None), "Function", None)
     references = getrefcount(base)  # a list of the hundreds of classes would be a tenth of a small pass
     if references == _LOOKED[0]:
@@ -639,6 +637,8 @@ def _seems_ours(kind: type) -> bool:
         return _stands_in(names, kind) or (
             "<locals>" in kind.__qualname__ and {"torch"} == {home_of(v) for v in names.values() if _is_function(v)}
         )
+    if "pullback.bridge.torch" in sys.modules:  # which runs PyTorch's functions as they are
+        return False
     return not _has_names_of(names, "pullback") and any(_uses(module, home, kind) for module in [*sys.modules.values()])
 
 

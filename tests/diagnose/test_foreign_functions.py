@@ -270,12 +270,6 @@ def test_who_names_both_functions_may_write_classes_of_either(tmp_path: Path) ->
     assert told == ""
 
 
-def test_who_uses_the_bridge_is_told_nothing(tmp_path: Path) -> None:
-    imported = "from torch.autograd import Function as Theirs\nfrom pullback.autograd import Function\n"
-    imported += "class T(Theirs): pass\nused = torch.bridge.torch.function(T.apply)"
-    assert run(tmp_path, imported)[1] == ""
-
-
 def test_it_is_told_once(tmp_path: Path) -> None:
     _, told = run(tmp_path, "from torch.autograd import Function", f"{BACKWARD}\n{BACKWARD}")
     assert told.count("What to do") == 1
