@@ -174,6 +174,117 @@ def test_a_class_in_a_class_is_told(tmp_path: Path) -> None:
     assert "UserWarning: __main__.Outer.Inner: expected a class derived from pullback.autograd.Function" in told
 
 
+OPS = """
+{imported}
+
+class Twice({base}):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, g):
+        return 10 * g
+"""
+
+
+def of_two_files(tmp_path: Path, ops: str, imported: str, lines: str = BACKWARD) -> tuple[str, str]:
+    (tmp_path / "ops.py").write_text(ops, "utf-8")
+    path = tmp_path / "program.py"
+    path.write_text(f"{imported}\nx = torch.ones(2, requires_grad=True)\n{lines}\nprint(x.grad.tolist())", "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-W", "always::UserWarning", path], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize("used", ["from ops import Twice", "import ops\nTwice = ops.Twice", "import ops"])
+@pytest.mark.parametrize(
+    ("theirs", "base", "correction"),
+    [
+        ("from torch.autograd import Function", "Function", "from pullback.autograd import Function"),
+        ("import torch", "torch.autograd.Function", "import pullback as torch"),
+    ],
+)
+def test_a_class_in_a_file_of_its_own_is_told(
+    tmp_path: Path, theirs: str, base: str, correction: str, used: str
+) -> None:
+    main = f"import pullback as torch\n{used}"
+    lines = BACKWARD if "Twice" in used else f"ops.{BACKWARD}"
+    out, told = of_two_files(tmp_path, OPS.format(imported=theirs, base=base), main, lines)
+    assert out == "[2.0, 2.0]"
+    assert "UserWarning: ops.Twice: expected a class derived from pullback.autograd.Function" in told
+    assert correction in told
+    mended = of_two_files(tmp_path, OPS.format(imported=correction, base=base), main, lines)
+    assert mended == ("[10.0, 10.0]", "")
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "import torch as host",
+        "from torch import from_numpy",
+        "from pullback.bridge.torch import function",
+        "def f():\n    return torch.bridge.torch.function(Twice.apply)\nf()",
+    ],
+)
+def test_a_file_of_its_own_that_is_for_pytorch_is_told_nothing(tmp_path: Path, used: str) -> None:
+    ops = OPS.format(imported="from torch.autograd import Function", base="Function")
+    main = f"import pullback as torch\nfrom ops import Twice\n{used}"
+    assert of_two_files(tmp_path, ops, main, "(2 * x).sum().backward()") == ("[2.0, 2.0]", "")
+
+
+GENERAL = """
+def make(library):
+    class Twice(library.autograd.Function):
+        forward = staticmethod(lambda ctx, x: 2 * x)
+        backward = staticmethod(lambda ctx, g: 10 * g)
+
+    return Twice
+"""
+
+
+def test_a_class_of_the_library_that_is_given_is_told_nothing(tmp_path: Path) -> None:
+    main = "import pullback as torch\nimport ops\nkept = ops.make(__import__('torch'))"
+    assert of_two_files(tmp_path, GENERAL, main, "(2 * x).sum().backward()") == ("[2.0, 2.0]", "")
+
+
+def test_a_file_that_nobody_of_ours_holds_is_told_nothing(tmp_path: Path) -> None:
+    ops = OPS.format(imported="from torch.autograd import Function", base="Function")
+    (tmp_path / "between.py").write_text("import ops", "utf-8")
+    main = "import pullback as torch\nimport between"
+    assert of_two_files(tmp_path, ops, main, "(2 * x).sum().backward()") == ("[2.0, 2.0]", "")
+
+
+MADE = """
+def make():
+    class Inner(Function):
+        forward = staticmethod(lambda ctx, x: 2 * x)
+        backward = staticmethod(lambda ctx, g: 10 * g)
+
+    return Inner
+
+Inner = make()
+Inner.apply(x).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("held", ["", "holder = [make()]\ndel make, Inner\n"])
+def test_a_class_that_a_function_writes_is_told(tmp_path: Path, held: str) -> None:
+    lines = MADE.replace("Inner.apply", held + ("holder[0].apply" if held else "Inner.apply"))
+    out, told = run(tmp_path, "from torch.autograd import Function", lines)
+    assert out == "[2.0, 2.0]"
+    assert "UserWarning: __main__.make.<locals>.Inner: expected a class derived from" in told
+    assert run(tmp_path, "from pullback.autograd import Function", lines) == ("[10.0, 10.0]", "")
+
+
+def test_who_names_both_functions_may_write_classes_of_either(tmp_path: Path) -> None:
+    imported = "from torch.autograd import Function as Theirs\nfrom pullback.autograd import Function\n"
+    made = "def make(base):\n    class Made(base): pass\n    return Made\nkept = make(Theirs)"
+    _, told = run(tmp_path, imported + made)
+    assert told == ""
+
+
 def test_it_is_told_once(tmp_path: Path) -> None:
     _, told = run(tmp_path, "from torch.autograd import Function", f"{BACKWARD}\n{BACKWARD}")
     assert told.count("What to do") == 1

@@ -146,6 +146,68 @@ def test_through_item(w: Any) -> None:
     assert "number = w.sum().item()" in str(explain(y))
 
 
+@pytest.mark.parametrize("way", ["numpy", "item"])
+@record_origins()
+def test_a_loss_that_went_through_numpy_as_a_whole(w: Any, way: str) -> None:
+    taken = np.tanh(w.detach().numpy()) if way != "item" else w.sum().item() * 2
+    loss = pullback.tensor(taken) if way == "item" else pullback.from_numpy(taken).sum()
+    found = explain(w, loss)
+    assert found.cause == "numpy"
+    assert "went through NumPy or Python" in found.why
+    assert line_of(found).startswith("taken = ")
+    advice = "compute with the tensor itself" if way == "item" else "call NumPy's functions on the tensor itself"
+    assert found.do.startswith(advice)
+    assert "requires_grad" not in found.do
+    assert advice in explain(loss).do
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn") as error:
+        loss.backward()
+    assert advice in str(error.value)
+    assert ": taken = " in str(error.value)
+    assert "on a leaf it is computed from" not in str(error.value)
+
+
+@record_origins()
+def test_a_loss_of_constants_is_none_that_went_through_numpy(w: Any) -> None:
+    w.sum().item()  # logged
+    loss = pullback.ones(2).sum()
+    assert explain(w, loss).cause == "never-set"
+    with pytest.raises(RuntimeError, match="set requires_grad=True where it is made"):
+        loss.backward()
+
+
+@record_origins()
+def test_a_number_that_was_taken_after_the_loss_is_not_blamed(w: Any) -> None:
+    loss = pullback.tensor([1.0]).sum()
+    w.sum().item()
+    assert explain(w, loss).cause == "never-set"
+
+
+@record_origins()
+def test_a_module_whose_values_went_through_numpy() -> None:
+    layer = pullback.nn.Linear(1, 1)
+    loss = pullback.from_numpy(np.tanh(layer(pullback.ones(1)).detach().numpy())).sum()
+    assert explain(layer, loss).do.startswith("call NumPy's functions on the tensor itself")
+
+
+@pytest.mark.parametrize("way", ["detach", "no_grad", "numpy"])
+def test_the_error_of_the_loss_names_the_place_that_was_recorded(w: Any, way: str) -> None:
+    with record_origins():
+        if way == "detach":
+            loss = w.detach().sum()
+        elif way == "no_grad":
+            with pullback.no_grad():
+                loss = w.sum()
+        else:
+            loss = pullback.from_numpy(w.detach().numpy()).sum()
+    for asked in (loss.backward, lambda: pullback.autograd.grad(loss, w)):
+        with pytest.raises(RuntimeError) as error:
+            asked()
+        said = str(error.value)
+        assert said.startswith("element 0 of tensors does not require grad and does not have a grad_fn.\n")
+        assert said.endswith(str(explain(loss)))
+        assert f"{Path(__file__).name}:" in said
+
+
 @record_origins()
 def test_a_number_that_is_logged_is_not_blamed(w: Any) -> None:
     w.sum().item()

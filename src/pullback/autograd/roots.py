@@ -12,6 +12,7 @@ from ..tensor.memory import Size, check_fit
 from ..tensor.modes import CROSSINGS, LEVELS
 from ..tensor.tensor import Edge, Lifted, Tensor, wrap
 from .node import edge_of
+from .saved import Details
 
 
 class GradientEdge(NamedTuple):
@@ -41,9 +42,8 @@ def root_gradient(i: int, tensor: Any, g: Any) -> Any:
             do = "set requires_grad=True on a leaf it is computed from, and compute it outside no_grad()"
             if data.dtype.kind not in "fcV":
                 do = f"compute it in floating point: a tensor of {data.dtype} has no gradient"
-            raise RuntimeError(
-                f"element {i} of tensors does not require grad and does not have a grad_fn.\n  What to do: {do}."
-            )
+            why = Details.of_root(tensor) or f"  What to do: {do}."
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn.\n{why}")
     else:
         place: Any = edge_at(tensor)
         _, _, shape, dtype = place

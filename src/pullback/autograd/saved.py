@@ -186,11 +186,13 @@ class Details:
 
     of_freed: lines about a node whose saved values were freed. of_written: the variables that hold a saved tensor which
     was written to, and lines about where it was saved and written. of_replaced: the same for one that got other memory.
+    of_root: why a tensor that a pass is to begin at requires no grad, and what to do, where origins were recorded.
     """
 
     of_freed: ClassVar[Callable[[Any], str]] = lambda node: ""
     of_written: ClassVar[Callable[[Any, Tensor, int], tuple[str, str]]] = lambda node, t, expected: ("", "")
     of_replaced: ClassVar[Callable[[Any, Tensor], tuple[str, str]]] = lambda node, t: ("", "")
+    of_root: ClassVar[Callable[[Tensor], str]] = lambda t: ""
 
 
 def second_backward(node: Any) -> RuntimeError:

@@ -28,6 +28,7 @@ compared. This library is named for the methods that Python writes for its class
 _RESTORING: set[types.CodeType] = set()
 _ON_THE_WAY = ("_getframe", "getrefcount", "id", "hash", "get_ident", "__import__")
 """What Python's library asks for on the way."""
+_ERRORS = os.path.dirname(errors.__file__) + os.sep
 
 
 def is_python(code: types.CodeType) -> bool:
@@ -48,9 +49,9 @@ def computes(module: str) -> bool:
 
 def _is_passed(frame: types.FrameType) -> bool:
     """Whether a function that asks for something does so for whoever called it: in Python's library, or a package that
-    is installed. This library, wherever it is installed, asks on its own account, but for the file of its errors."""
+    is installed. This library, wherever it is installed, asks on its own account, but for the room of its errors."""
     file = frame.f_code.co_filename
-    return file == errors.__file__ if is_ours(frame) else is_python(frame.f_code) or any(p in file for p in _INSTALLED)
+    return file.startswith(_ERRORS) if is_ours(frame) else is_python(frame.f_code) or any(p in file for p in _INSTALLED)
 
 
 def restores(function: Any) -> Any:

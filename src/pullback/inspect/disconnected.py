@@ -194,16 +194,22 @@ def _lost(t: Tensor, losses: Sequence[Loss], made: Origin | None) -> Explanation
     )
 
 
+def recorded(t: Tensor) -> str:
+    """Why a tensor does not require grad, in words, where its origin was recorded; else an empty text."""
+    return str(requires_none(t)) if ORIGINS.get(t) is not None else ""
+
+
 def _never_set(t: Tensor, made: Origin) -> Explanation:
     """The explanation when its origin is known, and nothing was lost there."""
     off = f" under {made.mode}()" if made.mode in ("no_grad", "inference_mode") else ""
     taken = [loss for loss in reversed(TAKEN) if made.values and loss.detail < made.order]
     notes = [f"  {loss.kind}() of a {loss.of} at {at(loss.place)}" for loss in taken]
+    do = "set requires_grad=True where it is made, or requires_grad_() on it; or compute it from a tensor that has it."
     return Explanation(
         "never-set",
         f"requires_grad is False: it was made{off} by {called(made.name)}, nothing that it was made of requires grad, "
         "and requires_grad was never set.",
-        "set requires_grad=True where it is made, or requires_grad_() on it; or compute it from a tensor that has it.",
+        f"{LOST[taken[0].kind][2]}. If its values are none of these: {do}" if taken else do,
         made_at(made),
         ("Its values come from NumPy or Python, and may be those that were taken out of the graph here:", *notes)
         if taken

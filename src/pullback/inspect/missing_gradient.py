@@ -8,7 +8,7 @@ the user's code are known if `pullback.autograd.record_origins` was on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from .. import errors
 from ..autograd.context import FunctionNode
 from ..autograd.contract import place as place_of_function
 from ..autograd.node import FREED, AccumulateGrad, Node, reachable
-from ..diagnose.origins import GRADIENTS, LEFT, ORIGINS, PASSES, TAKEN, Gradient
+from ..diagnose.origins import GRADIENTS, LEFT, ORIGINS, PASSES, TAKEN, Gradient, Loss
 from ..diagnose.places import Place, place_of_node, variables
 from ..errors import describe, message
 from ..nn import Module
@@ -223,7 +223,7 @@ def _leaf(t: Tensor) -> Explanation:
             "unused",
             "grad is None: no recorded operation has used this tensor yet.",
             "compute the loss from it, outside of no_grad(); if it was assigned anew, compute the loss again.",
-            (*made_at(ORIGINS.get(t)), *_left(t)),
+            (*made_at(ORIGINS.get(t)), *_left(LEFT.get(t) or ())),
             (*notes, "If it was assigned anew since (w = ...), the loss leads to the tensor that had its name before."),
         )
     if PASSES and not unrecorded(t) and not _passed(t):
@@ -232,7 +232,7 @@ def _leaf(t: Tensor) -> Explanation:
             "not-reached",
             "grad is None: the backward pass did not reach this tensor, the loss was not computed from it.",
             f"{ASK} to be told what lies between them.",
-            (*placed(("it was run", last.place)), *_left(t)),
+            (*placed(("it was run", last.place)), *_left(LEFT.get(t) or ())),
         )
     return Explanation(
         "no-backward",
@@ -254,7 +254,16 @@ def _passed(t: Tensor) -> bool:
 def _seen_from(t: Tensor, loss: Tensor) -> Explanation:
     """The explanation for a tensor that can have a gradient, given the loss that backward() is called on."""
     if not loss._requires_grad:
-        inner = requires_none(loss)
+        inner, made = requires_none(loss), ORIGINS.get(loss)
+        left = [one for one in LEFT.get(t) or () if made is not None and made.values and one.detail < made.order]
+        if inner.cause == "never-set" and left:
+            return Explanation(
+                "numpy",
+                "grad is None, because the loss is not connected to anything: it was made of values that went through "
+                "NumPy or Python, as those of this tensor did before.",
+                f"{LOST[left[-1].kind][2]}.",
+                (*_left(left), *made_at(made)),
+            )
         return Explanation(
             inner.cause,
             f"grad is None, because the loss is not connected to anything. Of the loss: {inner.why}",
@@ -370,16 +379,14 @@ def _not_reached(t: Tensor, nodes: Sequence[Any]) -> Explanation:
         f"{LOST[left[-1].kind][2]}."
         if left
         else "compute the loss from it: without detach(), no_grad(), item() or NumPy in between.",
-        _left(t),
+        _left(left or ()),
         ((f"The loss leads to {found}.",) if found else ()) + unrecorded(t),
     )
 
 
-def _left(t: Tensor) -> tuple[tuple[str, Place], ...]:
+def _left(losses: Iterable[Loss]) -> tuple[tuple[str, Place], ...]:
     """Where the values of a leaf, or of what was computed from it, left the graph."""
-    ways = [
-        (f"its values left the graph by {called(loss.kind)} of a {loss.of}", loss.place) for loss in LEFT.get(t) or ()
-    ]
+    ways = [(f"its values left the graph by {called(loss.kind)} of a {loss.of}", loss.place) for loss in losses]
     return placed(*dict.fromkeys(ways))
 
 
