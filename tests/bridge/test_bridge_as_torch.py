@@ -199,6 +199,11 @@ def test_nothing_to_run_is_told_how_to_use_it(tmp_path: Path, bridge: str) -> No
     found = run("-m", f"pullback.bridge.{bridge}", "nothing.py", cwd=tmp_path)
     assert found.returncode == 1
     assert f"there is no file nothing.py in {tmp_path}" in found.stderr
+    found = run("-m", f"pullback.bridge.{bridge}", ".", cwd=tmp_path)
+    assert found.returncode == 1
+    assert found.stderr == (
+        f"python -m pullback.bridge.{bridge}: . is a folder without __main__.py: name the file to run\n"
+    )
     for module in ("nothing", "nothing.at.all"):
         found = run("-m", f"pullback.bridge.{bridge}", "-m", module, cwd=tmp_path)
         assert (found.returncode, found.stdout) == (1, "")

@@ -148,6 +148,18 @@ def test_a_cache_that_does_not_last_is_said_to_be_missing(
 
 
 @pytest.mark.usefixtures("_few_extras", "_compiles")
+def test_a_cache_that_cannot_be_made_is_told_another_folder(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PULLBACK_CACHE", str(tmp_path / "file" / "cache"))
+    status, said = found(capsys)
+    assert (status, said["cache"].state) == (1, "fault")
+    assert str(tmp_path / "file" / "cache") in said["cache"].found
+    assert said["cache"].do == "name another directory in the environment variable PULLBACK_CACHE, or unset it"
+
+
+@pytest.mark.usefixtures("_few_extras", "_compiles")
 def test_a_cache_that_was_named_and_cannot_be_written_is_a_fault(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -201,6 +201,15 @@ def test_what_is_no_environment_is_refused_and_left(made: Callable[[Path], None]
     assert (tmp_path / name).is_symlink() is (made is a_link_to_nothing)
 
 
+def test_an_environment_that_cannot_be_made_is_told_another_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = run(tmp_path, "doctor", PYTHON=sys.executable, PULLBACK_VENV="file/venv")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "The virtual environment file/venv could not be made; Python says above why." in done.stderr
+    assert "PULLBACK_VENV=/path/to/a/new/folder ./run" in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "run", "pyproject.toml"}
+
+
 def test_an_environment_without_a_working_python_is_refused_and_left(tmp_path: Path) -> None:
     kept = tmp_path / ".venv"
     (kept / "bin").mkdir(parents=True)

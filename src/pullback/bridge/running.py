@@ -26,6 +26,10 @@ def run_program(name: str, install: Callable[[], None], argv: list[str]) -> None
         raise SystemExit(usage)
     if argv[0] != "-m" and not os.path.exists(argv[0]):
         raise SystemExit(f"python -m pullback.bridge.{name}: there is no file {argv[0]} in {os.getcwd()}")
+    if os.path.isdir(argv[0]) and not os.path.isfile(os.path.join(argv[0], "__main__.py")):
+        raise SystemExit(
+            f"python -m pullback.bridge.{name}: {argv[0]} is a folder without __main__.py: name the file to run"
+        )
     if argv[0] == "-m" and importlib.util.find_spec(argv[1].partition(".")[0]) is None:
         raise SystemExit(f"python -m pullback.bridge.{name}: there is no module {argv[1]} on the paths of sys.path")
     install()

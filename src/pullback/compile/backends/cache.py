@@ -228,13 +228,21 @@ def directory() -> Path:
 
     Raises:
         PermissionError: it belongs to another user, or others may write to it.
+        OSError: the directory that PULLBACK_CACHE names cannot be made.
     """
     try:
         path = place()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except (OSError, RuntimeError):
-        if os.environ.get("PULLBACK_CACHE"):
-            raise
+    except (OSError, RuntimeError) as error:
+        if named := os.environ.get("PULLBACK_CACHE"):
+            raise OSError(
+                message(
+                    f"the cache of compiled loops, {named}",
+                    expected="a directory that can be made there",
+                    found=str(error),
+                    do="name another directory in the environment variable PULLBACK_CACHE, or unset it",
+                )
+            ) from error
         return _temporary()
     link = path.lstat()
     if stat.S_ISLNK(link.st_mode) and link.st_uid not in (os.geteuid(), 0):
