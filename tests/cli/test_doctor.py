@@ -156,7 +156,7 @@ def test_a_cache_that_cannot_be_made_is_told_another_folder(
     status, said = found(capsys)
     assert (status, said["cache"].state) == (1, "fault")
     assert str(tmp_path / "file" / "cache") in said["cache"].found
-    assert said["cache"].do == "name another directory in the environment variable PULLBACK_CACHE, or unset it"
+    assert said["cache"].do == "name another directory in the environment variable PULLBACK_CACHE"
 
 
 @pytest.mark.usefixtures("_few_extras", "_compiles")

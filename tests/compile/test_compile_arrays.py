@@ -102,7 +102,7 @@ def test_a_tensor_that_is_written_to_may_not_share_memory_with_an_array() -> Non
 
 @pytest.mark.parametrize("f", [lambda a: a, lambda a: a[1:], np.sin], ids=["itself", "view", "new"])
 def test_no_array_is_returned(f: Any) -> None:
-    with pytest.raises(TraceError, match="returns a ndarray that it made or was given"):
+    with pytest.raises(TraceError, match=r"returns a ndarray that it made or was given(?s:.*)from_numpy"):
         compiled(lambda a, x: (f(a), x * 2))(np.ones(2), leaf(1.0))
 
 

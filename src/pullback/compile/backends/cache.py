@@ -230,49 +230,29 @@ def directory() -> Path:
         PermissionError: it belongs to another user, or others may write to it.
         OSError: the directory that PULLBACK_CACHE names cannot be made.
     """
+    where, do = "the cache of compiled loops, {}", "name another directory in the environment variable PULLBACK_CACHE"
     try:
         path = place()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (OSError, RuntimeError) as error:
         if named := os.environ.get("PULLBACK_CACHE"):
-            raise OSError(
-                message(
-                    f"the cache of compiled loops, {named}",
-                    expected="a directory that can be made there",
-                    found=str(error),
-                    do="name another directory in the environment variable PULLBACK_CACHE, or unset it",
-                )
-            ) from error
+            expected = "a directory that can be made there"
+            raise OSError(message(where.format(named), expected=expected, found=str(error), do=do)) from error
         return _temporary()
-    link = path.lstat()
+    where, link = where.format(path), path.lstat()
     if stat.S_ISLNK(link.st_mode) and link.st_uid not in (os.geteuid(), 0):
-        raise PermissionError(
-            message(
-                f"the cache of compiled loops, {path}",
-                expected="a directory, or a link that the user made",
-                found=f"a link that belongs to user {link.st_uid}, who may have it lead elsewhere at any time",
-                do="name another directory in the environment variable PULLBACK_CACHE",
-            )
-        )
+        expected = "a directory, or a link that the user made"
+        found = f"a link that belongs to user {link.st_uid}, who may have it lead elsewhere at any time"
+        raise PermissionError(message(where, expected=expected, found=found, do=do))
     status = path.stat()
     if status.st_uid != os.geteuid():
-        raise PermissionError(
-            message(
-                f"the cache of compiled loops, {path}",
-                expected="a directory of the user's own",
-                found=f"one that belongs to user {status.st_uid}",
-                do="name another directory in the environment variable PULLBACK_CACHE",
-            )
-        )
+        found = f"one that belongs to user {status.st_uid}"
+        raise PermissionError(message(where, expected="a directory of the user's own", found=found, do=do))
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(
-            message(
-                f"the cache of compiled loops, {path}",
-                expected="a directory that only the user can write, for what lies in it is run",
-                found=f"mode {stat.S_IMODE(status.st_mode):04o}",
-                do=f"run `chmod 700 {shlex.quote(str(path))}`, or name another directory in PULLBACK_CACHE",
-            )
-        )
+        expected = "a directory that only the user can write, for what lies in it is run"
+        do = f"run `chmod 700 {shlex.quote(str(path))}`, or {do}"
+        found = f"mode {stat.S_IMODE(status.st_mode):04o}"
+        raise PermissionError(message(where, expected=expected, found=found, do=do))
     return path if os.access(path, os.W_OK) else _temporary()
 
 

@@ -413,11 +413,13 @@ def refuse_made(result: Any, is_known: Callable[[Any], bool]) -> None:
         fixed = is_library(module_of(part)) and not is_a(part, (*HOLDING, bytearray, np.ndarray))  # a dtype, say
         fixed |= is_a(part, Hashable) and type(part).__eq__ is not _by_identity  # it is meant not to change
         if not fixed and not is_known(part):
+            do = "return tensors, numbers and text, or dicts, lists and tuples of them, and make the "
+            if is_a(part, np.ndarray):
+                do = "call it with pullback.from_numpy(a) for an array a, and return what is computed; or make the "
             raise LateError(
                 f"the function returns a {type(part).__name__} that it made or was given: every call would give the "
                 "same one, which can change",
-                "return tensors, numbers and text, or dicts, lists and tuples of them, and make the "
-                f"{type(part).__name__} outside.",
+                f"{do}{type(part).__name__} outside.",
             )
 
 
