@@ -104,8 +104,7 @@ def keeping_gradient(number: bool = False) -> str:
     number: it asks for a number, not for an array.
     """
     frames = list(_outside())
-    home = _package(frames[0]) if frames else ""
-    theirs = list(takewhile(lambda frame: _package(frame) == home, frames))
+    theirs, home = _of_one_package(frames)
     if home == "scipy":
         return _of_scipy(theirs)
     if home == "jax":
@@ -121,6 +120,18 @@ def keeping_gradient(number: bool = False) -> str:
     if not named and (path := _of_scipy_in_c(called)):
         return _instead_of_scipys(path)
     return _DO.format(next(filter(None, map(_OF_NUMPY.get, _of_numpy(frames[:1]))), named or said))
+
+
+def of_operand() -> str:
+    """What to write where an operator of another library works on with a Tensor, and fails; an empty text elsewhere."""
+    theirs, _ = _of_one_package([*_outside()])
+    return f".\n  What to do: {_OF_OPERAND}." if any(map(_operates, theirs)) else ""
+
+
+def _of_one_package(frames: list[FrameType]) -> tuple[list[FrameType], str]:
+    """The first frames that are of one package, and its name."""
+    home = _package(frames[0]) if frames else ""
+    return list(takewhile(lambda frame: _package(frame) == home, frames)), home
 
 
 def _operates(frame: FrameType) -> bool:

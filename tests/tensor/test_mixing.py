@@ -174,6 +174,34 @@ def test_beside_pandas(written: str, whole: bool) -> None:
     advice_on_the_other_operand(written, {"a": pandas.DataFrame({0: series, 1: series + 1, 2: series * 2})})
 
 
+@pytest.mark.parametrize("written", ["a * t", "t - a", "a.mul(t)"])
+def test_a_number_beside_a_table_of_pandas(written: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    _told_of_the_operand(pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]}), written)
+
+
+@pytest.mark.parametrize("written", ["a * t", "t * a"])
+def test_a_number_beside_what_looks_at_the_product_by_view(written: str) -> None:
+    class Viewed(Table):
+        def __mul__(self, other: Any) -> Any:
+            return (self.array * other).view()
+
+        __rmul__ = __mul__
+
+    _told_of_the_operand(Viewed(np.ones((2, 2))), written)
+
+
+def _told_of_the_operand(a: Any, written: str) -> None:
+    t = pullback.tensor(2.0, requires_grad=True)
+    with pytest.raises(TypeError, match=r"^view\(\) missing (?s:.*)make an array of the other operand, numpy.asarray"):
+        eval(written, {"a": a, "t": t})
+    found = eval(written.replace(".mul(t)", " * t"), {"a": np.asarray(a), "t": t})
+    found.sum().backward()
+    assert t.grad is not None
+    with pytest.raises(TypeError, match=r"^view\(\) missing required argument 'size', integers or a dtype$"):
+        t.view()
+
+
 @pytest.mark.parametrize("written", ["a.clip(0, t)", "a.where(a > 1, t)", "operator.setitem(a, 'c', t)", "type(a)(t)"])
 def test_what_pandas_stores_or_looks_at_is_to_be_given_values(written: str) -> None:
     pandas = pytest.importorskip("pandas")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import errors
+from ... import errors, kept_gradients
 from ...interpreters.batch_rules import by
 from ...interpreters.batched import looped
 from ...table.calls import apply
@@ -158,7 +158,7 @@ def view(input: Tensor, size: Any = None, *more: Any, dtype: Any = None) -> Tens
     if dtype is not None or isinstance(size, (dtypes.dtype, np.dtype)):
         return apply(view_as_dtype.op, (input, dtypes.to_numpy(size if dtype is None else dtype)), {})
     if size is None:
-        raise TypeError("view() missing required argument 'size', integers or a dtype")
+        raise TypeError("view() missing required argument 'size', integers or a dtype" + kept_gradients.of_operand())
     out = apply(reshape.op, (input, sizes((size, *more))), {})
     if out._view is None and not _shares(out, input):
         raise RuntimeError(
