@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import pullback
 from pullback.cli import doctor, main
 from pullback.compile.backends import c, cache
 
@@ -195,7 +196,9 @@ def test_without_numpy_it_says_so_and_how_to_get_it(
         (tmp_path / "numpy" / "__init__.py").write_text(numpy)
     (tmp_path / "pullback").write_text("from pullback.cli.main import main\n")  # as pip writes it
     words = [str(tmp_path / "pullback")] if command == ["pullback"] else command
-    path = os.pathsep.join([str(tmp_path), str(ROOT / "src")])
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "pullback").symlink_to(Path(pullback.__file__).parent)  # it may be installed beside NumPy
+    path = os.pathsep.join([str(tmp_path), str(tmp_path / "home")])
     hidden = "import sys; sys.path = [p for p in sys.path if 'site-packages' not in p]"
     (tmp_path / "sitecustomize.py").write_text(hidden if numpy is None else "")
     done = subprocess.run(

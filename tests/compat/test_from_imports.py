@@ -61,6 +61,7 @@ def test_other_questions_get_an_attribute_error() -> None:
 
 
 def test_modules_that_are_not_loaded_are_found() -> None:
+    pytest.importorskip("scipy")
     program = (
         "from pullback.scipy import sparse; from pullback.scipy.sparse import linalg, sparse_arrays; "
         "from pullback.nn import init, layers; from pullback import scipy, distributed, inspect; "
