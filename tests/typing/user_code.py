@@ -100,3 +100,8 @@ torch.sin("x")  # type: ignore[arg-type]
 torch.matmul(x, 2)  # type: ignore[arg-type]
 nn.functional.linear(x, 3)  # type: ignore[arg-type]
 x.sum(keepdim="yes")  # type: ignore[arg-type]
+
+# What docs/learn/function.md says of those that have no types yet.
+assert_type(nn.Sequential(net)(x), Any)
+assert_type(torch.compile(torch.sin)(x), Any)
+assert_type(torch.func.grad(torch.sum)(x), Any)
