@@ -5,8 +5,8 @@ well, after a changed import; where it is not, and the problem can be written in
 the program. What a page's program prints has to be what the page shows, and what a twin finds has to be what the page's
 finds, or nothing is reported. A program runs twice: the first run imports, and in JAX compiles; the second shows what
 its work takes. Loops in C are compiled once on a machine, so a turn with an empty cache comes before the others. The
-libraries take turns; shown are the medians of three, in seconds of CPU time, without the drawing of the picture and
-without `gradcheck`. A page of several processes has the time of the busiest, too (it needs mpiexec).
+libraries take turns; shown are the medians of three, in seconds of CPU time, without `gradcheck`. The picture is no
+part of the program (docs/drawings.py). A page of several processes has the time of the busiest, too (it needs mpiexec).
 """
 
 from __future__ import annotations
@@ -52,9 +52,8 @@ def libraries(name: str) -> list[str]:
 
 
 def examples(page: Path) -> list[doctest.Example]:
-    """The program of a page, statement by statement, without its picture."""
-    text = re.sub(r"^```$", "", page.read_text("utf-8"), flags=re.MULTILINE)
-    return [e for e in doctest.DocTestParser().get_examples(text) if not re.match(r"def draw|figure\b", e.source)]
+    """The program of a page, statement by statement."""
+    return doctest.DocTestParser().get_examples(re.sub(r"^```$", "", page.read_text("utf-8"), flags=re.MULTILINE))
 
 
 def in_pytorch(code: str) -> str:

@@ -1,15 +1,17 @@
 """The gallery's pictures and notebooks, made from its pages.
 
-Run as a program, this file runs each page of `docs/gallery` from top to bottom, saves the page's `figure` as the
-picture at its top, and writes the first four pages as notebooks: one source for all. A notebook is executed by Jupyter,
-in a kernel of its own, and stored with what that printed and drew. tests/house/test_notebooks.py says when one is
-stale. It needs SciPy, matplotlib, a C compiler, and `pip install 'pullback[docs]'`, which brings nbclient.
+`python -m docs.notebooks` runs each page of `docs/gallery` from top to bottom, gives its names to the function of
+docs/drawings.py that draws the picture at its top, and writes the first four pages as notebooks: one source for all.
+A notebook is executed by Jupyter, in a kernel of its own, and stored with what that printed and drew.
+tests/house/test_notebooks.py says when one is stale. It needs SciPy, matplotlib, a C compiler, and
+`pip install 'pullback[docs]'`, which brings nbclient.
 """
 
 from __future__ import annotations
 
 import contextlib
 import doctest
+import inspect
 import io
 import os
 import re
@@ -20,8 +22,11 @@ from typing import Any
 
 import nbclient
 import nbformat
+from matplotlib.figure import Figure
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from docs import drawings
 
 DOCS = Path(__file__).parent
 GALLERY = DOCS / "gallery"
@@ -40,7 +45,13 @@ except ImportError as error:
         f"this notebook needs pullback, SciPy and matplotlib. Found: {error}.\\n"
         "  What to do: run `%pip install 'pullback[scipy,plot]'` in a cell, and then this cell again."
     ) from None"""
-DRAW = "%matplotlib inline\nfigure"
+IMPORTS = """from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+"""
+INLINE = "%matplotlib inline"
 
 Part = tuple[str, str]
 
@@ -65,16 +76,19 @@ def sources_of(block: str) -> list[str]:
 
 def notebook(name: str) -> NotebookNode:
     """A page as a notebook that was not run (nbformat 4.5). Its first cell looks for what it needs, the last draws."""
+    draw = getattr(drawings, name)
     cells: list[NotebookNode] = []
     for kind, text in parts((GALLERY / f"{name}.md").read_text("utf-8")):
         if kind == "markdown":
             text = re.sub(r"^!\[.*\n\n?", "", text, flags=re.MULTILINE)  # it is drawn below
             text = text.replace(f"[A notebook](notebooks/{name}.ipynb). ", "")
+            text = text.replace(", the picture drawn by `docs/drawings.py`", "")
             cells.append(new_markdown_cell(re.sub(r"\]\(\.\./", "](../../", text)))
         else:
             cells += map(new_code_cell, sources_of(text))
     cells[1:1] = [new_markdown_cell(NEEDS.format(name=name)), new_code_cell(CHECK)]
-    cells.append(new_code_cell(DRAW))
+    call = f"{draw.__name__}({', '.join(inspect.signature(draw).parameters)})"
+    cells += [new_code_cell(f"{IMPORTS}\n{inspect.getsource(draw).rstrip()}"), new_code_cell(f"{INLINE}\n{call}")]
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -118,15 +132,19 @@ def run(name: str) -> dict[str, Any]:
     return names
 
 
+def drawn(name: str) -> Figure:
+    """Run a page and draw its picture, from those of its names that the drawing asks for."""
+    draw, names = getattr(drawings, name), run(name)
+    picture: Figure = draw(**{wanted: names[wanted] for wanted in inspect.signature(draw).parameters})
+    return picture
+
+
 def main(chosen: list[str]) -> None:
     """Draw the pictures of the pages that are named, or of all, and run their notebooks and write them."""
     PICTURES.mkdir(exist_ok=True)
     NOTEBOOKS.mkdir(exist_ok=True)
     for name in chosen or sorted(page.stem for page in GALLERY.glob("*.md") if page.stem != "index"):
-        picture = PICTURES / f"{name}.png"
-        figure = run(name).get("figure")
-        if figure is not None:
-            figure.savefig(picture, dpi=110)
+        drawn(name).savefig(PICTURES / f"{name}.png", dpi=110)
         if name in AS_NOTEBOOKS:
             (NOTEBOOKS / f"{name}.ipynb").write_text(nbformat.writes(executed(notebook(name))) + "\n", "utf-8")
         sys.stdout.write(f"{name}\n")

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import base64
 from pathlib import Path
+from typing import Any
 
 import nbclient
 import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from tests.imported import imported
+from docs import drawings, notebooks
 
 DOCS = Path(__file__).parents[2] / "docs"
 
-
-notebooks = imported(DOCS / "notebooks.py")
 each = pytest.mark.parametrize("name", notebooks.AS_NOTEBOOKS)
 
 
@@ -38,13 +37,29 @@ def said(notebook: NotebookNode) -> list[list[str]]:
     ]
 
 
+def test_each_page_has_its_drawing() -> None:
+    pages = sorted(path.stem for path in (DOCS / "gallery").glob("*.md") if path.stem != "index")
+    functions = {name: f for name, f in vars(drawings).items() if getattr(f, "__module__", "") == drawings.__name__}
+    assert sorted(functions) == pages
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.stem for path in (DOCS / "images" / "gallery").glob("*.png")))
+def test_a_page_is_drawn_from_what_its_program_finds(name: str, tmp_path: Path) -> None:
+    figure = notebooks.drawn(name)
+    figure.savefig(tmp_path / "drawn.png", dpi=110)
+    assert all(axes.has_data() for axes in figure.get_axes())
+    kept = (DOCS / "images" / "gallery" / f"{name}.png").stat().st_size
+    assert 0.8 * kept < (tmp_path / "drawn.png").stat().st_size < 1.2 * kept  # the fonts differ by machine
+
+
 @each
 def test_a_notebook_has_the_cells_of_its_page(name: str) -> None:
     unrun, kept = notebooks.notebook(name), stored(name)
     nbformat.validate(kept)
     assert [(c.cell_type, c.id, c.source) for c in kept.cells] == [
         (c.cell_type, c.id, c.source) for c in unrun.cells
-    ], f"stale; run: python docs/notebooks.py {name}"
+    ], f"stale; run: python -m docs.notebooks {name}"
     assert kept.metadata == unrun.metadata
     counts = [cell.execution_count for cell in kept.cells if cell.cell_type == "code"]
     assert counts == [*range(1, len(counts) + 1)]
@@ -54,7 +69,7 @@ def test_a_notebook_has_the_cells_of_its_page(name: str) -> None:
 @pytest.mark.slow
 def test_a_notebook_that_is_run_says_and_draws_what_is_stored(name: str) -> None:
     again, kept = notebooks.executed(notebooks.notebook(name)), stored(name)
-    assert said(again) == said(kept), f"run: python docs/notebooks.py {name}"
+    assert said(again) == said(kept), f"run: python -m docs.notebooks {name}"
     assert sum(map(bool, said(again))) > 2
     assert said(again)[-1][-1] == "image/png"
     for notebook in (again, kept):
@@ -70,8 +85,13 @@ def test_what_is_stored_is_what_the_page_shows(name: str) -> None:
         assert f"\n{text.rstrip()}\n" in page
 
 
+def _drawn(figure: Any) -> Any:
+    return figure
+
+
 def _page(folder: Path, code: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebooks, "GALLERY", folder)
+    monkeypatch.setattr(drawings, "p", _drawn, raising=False)
     page = f"# Title\n\n![a picture](../images/x.png)\n\nText.\n\n```pycon\n{code}\n```\n"
     (folder / "p.md").write_text(page, "utf-8")
 
@@ -92,9 +112,9 @@ def test_outputs_come_from_running_the_cells_and_not_from_the_page(
 ) -> None:
     _page(tmp_path, CHANGING, monkeypatch)
     unrun = notebooks.notebook("p")
-    assert said(unrun) == [[]] * 5
+    assert said(unrun) == [[]] * 6
     assert not any("![" in cell.source for cell in unrun.cells)
-    assert said(notebooks.executed(unrun)) == [[], ["printed\ntwice\n"], ["3"], [], ["{}"]]
+    assert said(notebooks.executed(unrun)) == [[], ["printed\ntwice\n"], ["3"], [], [], ["{}"]]
 
 
 def test_a_notebook_has_a_cell_for_each_statement_that_prints() -> None:
