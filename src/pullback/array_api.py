@@ -80,6 +80,7 @@ def _of_two(call: Any) -> Any:
     def of_two(x1: Any, x2: Any, /, **options: Any) -> Any:
         return call(*_together((x1, x2)), **options)
 
+    of_two.__module__ = "numpy"  # which a ufunc of NumPy 2.0 does not say
     return of_two
 
 

@@ -230,6 +230,8 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             written(function, args, kwargs)
             return out
         found = computed(function, args, kwargs)
+        if name == "count_nonzero" and isinstance(found, int):  # as NumPy 2.0 gives it; CuPy's lies on the device
+            found = np.intp(found)
         return device(np.asarray(found) if isinstance(found, bool) else found)  # as of allclose()
 
     # Methods, in the same manner -------------------------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_94_of_100_entries_agree_and_the_others_say_why(mode: str) -> None:
 def test_no_wait_where_none_is_needed() -> None:
     found = {}
     for name in carrying.entries():
-        home = (TABLE[name].forward.__module__ or "").removeprefix("pullback.")
+        home = (getattr(TABLE[name].forward, "__module__", "") or "").removeprefix("pullback.")  # a ufunc may have none
         if home.startswith(NEVER_WAIT) and name in TOLD["waits"] and name not in ASKED_FOR_VALUES:
             found[name] = TOLD["waits"][name]
     assert found == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests import public_api
@@ -11,6 +12,8 @@ def test_the_public_interface_is_as_it_was_recorded() -> None:
     scipy = pytest.importorskip("scipy", reason="pullback.scipy needs SciPy")
     if not scipy.__version__.startswith("1.17."):
         pytest.skip("the recorded signatures are those of SciPy 1.17")
+    if not hasattr(np.add, "__signature__"):
+        pytest.skip("the recorded signatures of ufuncs are those of a NumPy whose ufuncs have them")
     recorded = public_api.recorded()
     assert len(recorded) > 3000
     assert [*public_api.changes(recorded, public_api.everything(recorded))] == []

@@ -219,7 +219,7 @@ def _far(slope: float, expected: float) -> str:
 
 def test_every_operation_has_samples() -> None:
     questions = {
-        name for name, op in TABLE.items() if op.forward.__module__ == "pullback.ops.elementwise.close"
+        name for name, op in TABLE.items() if getattr(op.forward, "__module__", "") == "pullback.ops.elementwise.close"
     }  # test_tensor.py
     questions |= {"is_pinned", "pin_memory"}  # which need a GPU: tests/device/test_pinned.py
     assert {name for name in TABLE if not name.rpartition(".")[2].startswith("_")} - questions <= set(SAMPLES)

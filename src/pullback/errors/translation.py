@@ -6,6 +6,7 @@ import dis
 import os
 import re
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,6 @@ class Elsewhere:
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _NUMPYS = os.path.dirname(np.__file__) + os.sep
 _PYTHONS, INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
-_PLACES = (_OURS, _NUMPYS, f"numpy{os.sep}")  # NumPy's compiled modules give their paths from its root
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _OF_BOOLS = {
     "sub": "Subtraction, the `-` operator, with two bool tensors is not supported. "
@@ -120,12 +120,18 @@ def of_size(name: str, error: Exception) -> Exception:
     return error
 
 
+def _is_known(frame: FrameType) -> bool:
+    """Whether a frame runs code of this package or of NumPy, whose compiled modules may give no more than a file."""
+    file, module = frame.f_code.co_filename, frame.f_globals.get("__name__")
+    return file.startswith((_OURS, _NUMPYS)) or str(module).startswith("numpy.")
+
+
 def raised_here(error: Exception) -> bool:
     """Whether an error arose in code of this package, of NumPy or of Python's library, called by nobody else."""
     place = error.__traceback__
     while place is not None:
         file = place.tb_frame.f_code.co_filename
-        if not file.startswith(_PLACES) and (not file.startswith((_PYTHONS, "<frozen ")) or INSTALLED in file):
+        if not _is_known(place.tb_frame) and (not file.startswith((_PYTHONS, "<frozen ")) or INSTALLED in file):
             return False
         place = place.tb_next
     return True
@@ -136,7 +142,7 @@ def _of_the_user(error: Exception) -> bool:
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
-    if place is None or place.tb_frame.f_code.co_filename.startswith(_PLACES):
+    if place is None or _is_known(place.tb_frame):
         return False
     return stated(error) or isinstance(error, (KeyError, AttributeError, NameError, RecursionError))
 

@@ -176,7 +176,7 @@ def fractional_matrix_power(A: Any, t: Any) -> Tensor:
 
     >>> import pullback
     >>> from pullback.scipy.linalg import fractional_matrix_power
-    >>> fractional_matrix_power(pullback.tensor([[4.0, 0.0], [0.0, 9.0]]), 0.5)
+    >>> fractional_matrix_power(pullback.tensor([[4.0, 0.0], [0.0, 9.0]], dtype=pullback.float64), 0.5)
     tensor([[2., 0.],
             [0., 3.]], dtype=pullback.float64)
     """
