@@ -20,6 +20,7 @@ from tests.random_programs.evidence import (
     as_near_as_torch,
     beside_a_hook,
     by_formula,
+    constant_by_definition,
     constant_here,
     constant_in_torch,
     constant_views,
@@ -31,7 +32,9 @@ from tests.random_programs.evidence import (
     kept_graphs,
     lost_by_torch,
     made_dense,
+    masks_take_nothing,
     nan_for_zero,
+    nan_in_torch,
     not_finite,
     nothing_of_copies,
     nothing_shown,
@@ -140,6 +143,7 @@ REASONS: dict[str, Reason] = {
             or (
                 d.only_torch_refuses(
                     "requires the source and destination dtypes match|expected self and source to have same dtypes"
+                    "|expected both vectors to have same dtype"
                 )
                 and refused_right(d)
             )
@@ -198,7 +202,7 @@ REASONS: dict[str, Reason] = {
             )
             or d.only_torch_refuses(
                 "expected self and source to have same dtypes|must have the same dtype"
-                "|source and destination dtypes match"
+                r"|source and destination dtypes match|expected dtype \w+ for `\w+` but got dtype"
             )
         )
         and for_each_element(d)
@@ -295,7 +299,7 @@ REASONS: dict[str, Reason] = {
             or d.only_torch_refuses("A view was created in inference mode and is being modified inplace in normal mode")
             or (d.what.startswith("requires_grad of") and d.ours == "False")
         )
-        and constant_here(d)
+        and (constant_here(d) or constant_by_definition(d))
     ),
     "within transforms, a write to a view of a tensor from outside reaches it: torch's derivative of it is zero": (
         lambda d: (
@@ -432,7 +436,7 @@ REASONS: dict[str, Reason] = {
         d.transforms and d.only_pullback_refuses("modified by an inplace operation|has been detached in-place")
     ),
     "of numbers that are equal or zero but for rounding, either may be larger, with any sign or remainder": lambda d: (
-        d.what.startswith(("values of", "gradients of", "layout of"))
+        d.what.startswith(("values of", "gradients of", "grad of", "layout of"))
         and "raises" not in d.answers
         and decided_by_rounding(d)
     ),
@@ -490,11 +494,29 @@ REASONS: dict[str, Reason] = {
         and d.only_pullback_refuses("Inplace update to inference tensor outside InferenceMode")
         and nothing_shown(replaced(d.program, ".grad = {1}.detach()", ".grad = {1}.detach().clone()"))
     ),
-    "where numbers of half precision cancel, rounding is what is left: ours is as near as torch's": lambda d: (
+    "where numbers cancel, rounding is what is left: ours is as near as torch's": lambda d: (
         d.what.startswith(("values of", "gradients of", "grad of"))
         and "raises" not in d.answers
-        and "float16" in d.text
         and as_near_as_torch(d)
+    ),
+    "the logistic function of a complex number far to the left is zero: in torch it overflows, to NaN": lambda d: (
+        d.what.startswith("values of") and d.does("sigmoid") and nan_in_torch(d) and same_in_double(d)
+    ),
+    "`gelu` takes windows of bfloat16 that share memory: torch's has no description of them": lambda d: (
+        d.does("gelu(")
+        and d.only_torch_refuses("could not construct a memory descriptor using strides")
+        and same_in_double(d)
+    ),
+    "in several passes at once, hooks have no values to look at: torch's see one zero for all below `t ** 0`": (
+        lambda d: (
+            d.does("is_grads_batched=True")
+            and d.does("** 0")
+            and d.only_pullback_refuses("NumPy cannot have the values of a tensor inside")
+            and nothing_shown(silent(d.program))
+        )
+    ),
+    "a write by a mask that takes nothing needs nothing that a pass frees: torch's needs the mask": lambda d: (
+        d.does("] = 1.0") and masks_take_nothing(d) and passes_through_nothing_freed(d)
     ),
     "torch's gradient of `sgn` is a zero that no NaN meets: here it may, where there is no derivative": (
         lambda d: d.transforms and d.inside(".sgn(") and d.what.startswith("values of") and nan_for_zero(d)

@@ -467,6 +467,80 @@ v3 = lib.hypot(v1, lib.tensor(0, dtype=lib.int64))
 v4 = v3.amax(-1)
 v5 = lib.autograd.grad(lib.autograd.grad((v4 * v4 * v4).sum(), [v1], create_graph=True)[0].sum(), [v1])[0].clone()
 """
+FAR_LEFT = """
+v1 = lib.tensor([(-200+1j), (0.5+1j), (1.5-0.25j)], dtype=lib.complex64)
+v2 = v1.sigmoid()
+"""
+SHARING_WINDOWS = f"""
+v2 = lib.tensor({[[[1.0, 1.5], [1.0, -1.5], [0.25, 1.5]], [[0.5, -1.5], [1.0, 1.25], [2.0, 0.5]]]}, dtype=lib.bfloat16\
+, requires_grad=True)
+def f4(t3):
+    v5, v6 = t3.tensor_split(2, -1)[:2]
+    v8 = v5.unfold(-2, 2, 1)
+    v9 = lib.nn.functional.gelu(v8)
+    return v9
+v10 = lib.func.linearize(f4, v2)[1](lib.ones_like(v2)){COPIED}
+"""
+ZEROTH_POWER = """
+v1 = lib.tensor([2.0], dtype=lib.float32, requires_grad=True)
+v1.register_hook(lambda g: note(g) or g * 3)
+v5 = v1 ** 0
+v6 = lib.autograd.grad(v5, [v1], lib.stack([lib.ones_like(v5), v5.detach()]), is_grads_batched=True, \
+retain_graph=True)[0].clone()
+"""
+NONE_TAKEN = """
+v1 = lib.tensor([[0.5, -1.0, 0.5]], dtype=lib.float64, requires_grad=True)
+v2 = -v1
+v3 = v2[-1:, 0]
+v6 = v3.reshape((1, 1))
+v6[v6 > 1] = 1.0
+v6.sum().backward()
+"""
+CONJUGATED = f"""
+v3 = lib.tensor([(0.25+0j), (-1.5+1.5j), (1.25-1.5j), (-1.5-2j)], dtype=lib.complex64, requires_grad=True)
+v7 = v3.var()
+v10 = lib.where(v7 > 0, v7, v3)
+def f12(t11):
+    v14 = t11.conj() * 1
+    return v14
+v15 = forward_mode(lib, f12, v10){COPIED}
+"""
+HALF_OF_ONE = f"""
+v1 = lib.tensor([-2.0, 1.25, 2.0, 1.5, -1.5, 2.0], dtype=lib.float64, requires_grad=True)
+v3 = lib.tensor([1.25, 1.25, 0.5, 0.75], dtype=lib.bfloat16, requires_grad=True)
+def f6(t5):
+    v7 = lib.where(v3.detach() > 0, t5, v3 * 2)
+    return v7
+v8 = lib.func.vmap(lambda t: f6(t) + 0 * t.sum(), out_dims=-1)(v1){COPIED}
+v10 = v3[:, None]
+v11 = lib.lerp(v8, v10, 0.25)
+"""
+DOTTED = f"""
+v1 = lib.tensor([0.0, 0.5, 1.25, 0.5, 1.0, -1.5], dtype=lib.float32, requires_grad=True)
+def f3(t2):
+    v4 = (t2 * t2 + 0.5) ** (t2 + 0.3)
+    return v4
+v5 = lib.func.vmap(lambda t: lib.func.jvp(f3, (t,), (t * 1,))[1])(v1){COPIED}
+v6 = v5 @ v1
+"""
+SUM_OF_ONE = f"""
+v2 = lib.tensor([1.5, -0.5, -2.0, -2.0, 1.5, 0.0], dtype=lib.float32, requires_grad=True)
+def f5(t4):
+    v6 = (t4 * t4 + 0.5) ** (t4 + 0.3)
+    v7 = v6.softmax(-1)
+    return v7
+v8 = lib.func.grad(lambda t: lib.func.grad(lambda s: f5(s).sum())(t).sum())(v2){COPIED}
+v8.sum().backward(retain_graph=True)
+"""
+LARGE_REMAINDER = f"""
+v1 = lib.tensor([-1, -1, 1, 2], dtype=lib.int64)
+v2 = F.Exponential.apply(v1)
+v2.exp_()
+def f6(t5):
+    v8 = t5 % 1.5
+    return v8
+v9 = lib.func.vmap(f6, in_dims=-1)(v2.movedim(0, -1)){COPIED}
+"""
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
     Case(ROUNDING, TIED, Tensor, "max", constant),
@@ -500,7 +574,7 @@ CASES = [
     Case(
         "a tangent that is a constant", LINEAR, pullback.func, "jvp", lambda inner, f, x, d: inner(f, x, (d[0] + x[0],))
     ),
-    Case("where numbers of half precision cancel", CANCELLED, Tensor, "log_softmax", more_gradient),
+    Case("where numbers cancel", CANCELLED, Tensor, "log_softmax", more_gradient),
     Case("under `vmap`, dtypes are promoted", WHOLE, pullback.nn.functional, "linear", refused),
     Case("torch's gradient of `sgn`", SIGNS, Tensor, "sgn", more_gradient),
     Case("in forward mode tangents have the dtype", WIDER, pullback.func, "jvp", enlarged),
@@ -511,7 +585,7 @@ CASES = [
         "grad",
         lambda inner, f: lambda x: inner(f)(x).float(),
     ),
-    Case("where numbers of half precision cancel", SUMMED, pullback.nn.functional, "layer_norm", more_gradient),
+    Case("where numbers cancel", SUMMED, pullback.nn.functional, "layer_norm", more_gradient),
     Case("third derivatives of `layer_norm`", NORM, pullback.nn.functional, "layer_norm", more_gradient),
     Case("third derivatives of `layer_norm`", NORM, Tensor, "cumsum", more_gradient),
     Case("elements that `as_strided` of a view takes from beyond", BEYOND, Tensor, "as_strided", other_gradient),
@@ -568,6 +642,21 @@ CASES = [
     ),
     Case("no NaN comes past the mask of `amax`", MASKED_NAN, pullback, "hypot", other_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),
+    Case("the logistic function of a complex number", FAR_LEFT, Tensor, "sigmoid", enlarged),
+    Case("`gelu` takes windows of bfloat16", SHARING_WINDOWS, pullback.nn.functional, "gelu", enlarged),
+    Case(
+        "in several passes at once, hooks have no values to look at: torch's see one zero",
+        ZEROTH_POWER,
+        Tensor,
+        "__pow__",
+        more_gradient,
+    ),
+    Case("a write by a mask that takes nothing", NONE_TAKEN, Tensor, "reshape", other_gradient),
+    Case("a tangent that is a constant", CONJUGATED, Tensor, "conj", enlarged),
+    Case("under `vmap`, dtypes are promoted", HALF_OF_ONE, pullback, "where", enlarged),
+    Case("in forward mode tangents have the dtype", DOTTED, pullback.func, "jvp", enlarged),
+    Case("where numbers cancel", SUM_OF_ONE, Tensor, "softmax", more_gradient),
+    Case(ROUNDING, LARGE_REMAINDER, Tensor, "exp_", lambda inner, t: inner(t.mul_(0.5))),
 ]
 
 

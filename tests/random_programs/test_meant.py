@@ -602,3 +602,36 @@ def test_no_nan_comes_past_the_mask_of_an_extreme(name: str) -> None:
     assert first[1].item() == pytest.approx(-0.75 if name == "amax" else 0.75)
     (second,) = pullback.autograd.grad(first.sum(), x)
     assert second[1].item() == pytest.approx(3.0 if name == "amax" else -3.0)
+
+
+@pytest.mark.parametrize("dtype", [pullback.complex64, pullback.complex128])
+def test_the_logistic_function_far_to_the_left_is_zero(dtype: pullback.dtype) -> None:
+    z = pullback.tensor([complex(-100, 1), complex(-800, 2)], dtype=dtype, requires_grad=True)
+    y = z.sigmoid()
+    expected = [np.exp(complex(-100, 1)), 0.0]  # 1 / (1 + exp(-z)) is exp(z) there
+    np.testing.assert_allclose(y.detach().numpy(), expected, rtol=1e-5, atol=1e-43)
+    (g,) = pullback.autograd.grad(y.real.sum(), z)
+    np.testing.assert_allclose(g.numpy(), np.conj(expected), rtol=1e-5, atol=1e-43)
+
+
+def test_a_write_by_a_mask_that_takes_nothing_is_freed_of_nothing_and_one_that_takes_is() -> None:
+    x = pullback.tensor([[0.5, -1.0, 0.5]], requires_grad=True)
+    for taken, base in ((False, -x), (True, -x)):
+        part = base[-1:, 0].reshape((1, 1))
+        part[(part < 1) == taken] = 1.0
+        part.sum().backward()
+        if taken:
+            with pytest.raises(RuntimeError, match="a second time"):
+                pullback.autograd.grad(part.sum(), x)
+        else:
+            assert pullback.autograd.grad(part.sum(), x)[0].tolist() == [[-1.0, 0.0, 0.0]]
+    assert x.grad is not None
+    assert x.grad.tolist() == [[-1.0, 0.0, 0.0]]
+
+
+def test_gelu_of_windows_that_share_memory_is_that_of_their_copy() -> None:
+    x = pullback.tensor([[1.0, 1.5], [1.0, -1.5], [0.25, 1.5]], dtype=pullback.bfloat16, requires_grad=True)
+    windows = x.unfold(-2, 2, 1)
+    found = pullback.nn.functional.gelu(windows)
+    assert found.tolist() == pullback.nn.functional.gelu(windows.clone()).tolist()
+    assert pullback.autograd.grad(found.sum(), x)[0].isfinite().all()
