@@ -1,6 +1,6 @@
 """The pictures at the top of the gallery's pages: a function for each page, whose arguments are names of its program.
 
-`python -m docs.notebooks` runs a page and draws what it found. A notebook has its function before its last cell.
+`python -m docs.notebooks [NAME...]` runs the pages and saves their pictures. A notebook has the source of its function.
 """
 
 from typing import Any
@@ -17,6 +17,7 @@ def beam(x: Any, expected: Any, found: Any) -> Figure:
     axes = figure.subplots()
     axes.plot(x, -expected, color="0.7", linewidth=6, label="SciPy, solve_bvp")
     axes.plot(x, -found, color="tab:blue", label="the network")
+    axes.set(xlabel="x", ylabel="bending")
     axes.legend()
     return figure
 
@@ -27,7 +28,7 @@ def c_kernel(true: Any, found: Any, heard: Any) -> Figure:
     for axes, m, name in ((left, true, "true"), (middle, found, "found")):
         axes.imshow(m.numpy(), cmap="cividis", vmin=0.15, vmax=0.27)
         axes.plot([*heard], [3] * len(heard), "v", color="tab:red")
-        axes.set_title(f"{name}: speed squared, charges")
+        axes.set_title(f"{name}: (c dt)^2, charges")
     right.imshow(heard[24].numpy(), cmap="gray", aspect="auto", vmin=-0.2, vmax=0.2)
     right.set(title="heard", xlabel="place", ylabel="time")
     return figure
@@ -41,6 +42,7 @@ def conductances(side: Any, one: Any, other: Any, heat: Any, true: Any, found: A
     left.plot(heat.argmax(0) % side, heat.argmax(0) // side, "o", color="tab:red", markersize=3)
     left.set(title="conductances found, places of heat", aspect="equal")
     figure.colorbar(wires, ax=left)
+    right.axline((0, 0), slope=1, color="0.7", linewidth=1)
     right.plot(true.numpy(), found.numpy(), ".", markersize=4)
     right.set(xlabel="true", ylabel="found")
     return figure
@@ -71,7 +73,7 @@ def gaussian_process(t: Any, y: Any, s: Any, slow: Any, wave: Any, band: Any) ->
     return figure
 
 
-def gpt(losses: Any, model: Any, letters: Any) -> Figure:
+def gpt(losses: Any, model: Any, letters: Any, heads: Any) -> Figure:
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.semilogy(losses)
@@ -80,7 +82,7 @@ def gpt(losses: Any, model: Any, letters: Any) -> Figure:
     with torch.no_grad():
         x = model.letter(torch.tensor([[letters.index(c) for c in read]])) + model.place.weight[: len(read)]
         block = model.blocks[1]
-        q, k, _ = block.qkv(block.norm1(model.blocks[0](x))).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+        q, k, _ = block.qkv(block.norm1(model.blocks[0](x))).unflatten(-1, (3, heads, -1)).permute(2, 0, 3, 1, 4)
         scores = (q @ k.transpose(-1, -2))[0, 0] / q.shape[-1] ** 0.5
         scores += torch.full_like(scores, -np.inf).triu(1)
     right.imshow(torch.softmax(scores, -1).numpy(), cmap="Blues")

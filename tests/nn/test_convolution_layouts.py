@@ -87,3 +87,28 @@ def test_a_batch_of_images(case: Any) -> None:
             np.testing.assert_allclose(
                 found[i].detach().numpy(), f(*each, **case[-1]).detach().numpy(), rtol=1e-10, atol=1e-10
             )
+
+
+# function, channels in and out, image, kernel, further arguments; and whether windows are turned
+_TURNED: list[Any] = [
+    (F.conv1d, 4, 3, (7,), (3,), {"padding": 1}, True),
+    (F.conv2d, 4, 4, (5, 4), (3, 2), {"padding": (0, 1)}, True),
+    (F.conv2d, 6, 4, (9, 8), (3, 2), {"padding": 2, "dilation": 2, "groups": 2}, True),
+    (F.conv3d, 3, 2, (3, 4, 5), (2, 2, 2), {"padding": 1}, True),
+    (F.conv_transpose2d, 2, 3, (3, 4), (3, 2), {"padding": 1, "dilation": 2, "output_padding": 1}, True),
+    (F.conv2d, 4, 3, (5, 5), (2, 2), {"padding": 3}, False),  # further out than the window reaches
+    (F.conv2d, 4, 3, (7, 7), (3, 3), {"stride": (1, 2)}, False),
+    (F.conv2d, 2, 3, (5, 5), (3, 3), {}, False),
+    (F.conv2d, 3, 3, (6, 5), (3, 3), {"groups": 3}, False),
+]
+
+
+@pytest.mark.parametrize("case", _TURNED, ids=[f"{f.__name__}-{i}" for i, (f, *_) in enumerate(_TURNED)])
+def test_a_turned_window_reads_what_one_adds(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    turned, calls = trilinear._turned, []
+    monkeypatch.setattr(trilinear, "_turned", lambda *args: calls.append(args) or turned(*args))
+    found = _all(case[:-1], 3)
+    assert bool(calls) is case[-1]
+    monkeypatch.setattr(trilinear.Geometry, "turned", lambda *args: None)
+    for expected, got in zip(_all(case[:-1], 3), found, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-10)

@@ -96,7 +96,7 @@ def test_an_error_of_the_users_own_code_stays_as_it_is() -> None:
 def test_the_door_names_the_function(
     raised: Any, kind: type[Exception], text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(errors.translation, "_PLACES", (os.path.dirname(__file__) + os.sep,))
+    monkeypatch.setattr(errors.translation, "_OURS", os.path.dirname(__file__) + os.sep)
 
     def fun() -> None:
         try:

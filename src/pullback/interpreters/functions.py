@@ -237,8 +237,8 @@ def forward_of_vmap(level: Any, node: Any, operands: Sequence[Any], enabled: boo
     if not own and not generated:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support.\n"
-            "  What to do: define the vmap staticmethod, or, if forward and backward are written in operations on "
-            "tensors, set generate_vmap_rule = True."
+            "  What to do: define the vmap staticmethod, vmap(info, in_dims, *args), which may loop; or, if forward "
+            "and backward are written in operations on tensors, not on their arrays, set generate_vmap_rule = True."
         )
     values = _each(level.value, operands)
     found: list[tuple[Any, int | None]]  # with the axis of the batch

@@ -17,8 +17,6 @@ import scipy.sparse.linalg
 
 from .. import errors
 from ..autograd.grad_mode import no_grad
-from ..func.forward import jvp
-from ..func.jacobian import jacfwd
 from ..func.reverse import vjp
 from ..func.sparse import jacobian_plan, value_and_jacobian
 from ..interpreters.traced import TraceError
@@ -26,6 +24,7 @@ from ..ops.elementwise.complex import view_as_complex, view_as_real
 from ..ops.shape.reshape import reshape
 from ..tensor.tensor import Tensor, wrap
 from .array_nodes import Array, array_of, pairs
+from .jacobians import jacobian, product
 from .solutions import LinearEquation, Solution
 
 DENSE = 400
@@ -104,7 +103,7 @@ class Products:
 
     def __init__(self, where: str, of_x: Callable[[Tensor], Tensor], x: Tensor) -> None:
         def forward(v: Array) -> Array:
-            return array_of(jvp(of_x, (x,), (wrap(np.array(v)),))[1])
+            return array_of(product(of_x, x, wrap(np.array(v))))
 
         def backward(v: Array) -> Array:
             return array_of(vjp(of_x, x)[1](wrap(np.array(v)))[0])
@@ -221,7 +220,7 @@ class Implicit:
         def of_x(y: Tensor) -> Tensor:
             return self.residual(y, *inputs)
 
-        found: Tensor = vjp(of_x, x)[1](v)[0] if adjoint else jvp(of_x, (x,), (v,))[1]
+        found: Tensor = vjp(of_x, x)[1](v)[0] if adjoint else product(of_x, x, v)
         return found
 
     def _factorise(self, x: Tensor, inputs: Sequence[Tensor]) -> Any:
@@ -245,7 +244,7 @@ class Implicit:
 
     def _dense(self, of_x: Callable[[Tensor], Tensor], x: Tensor, inputs: Sequence[Tensor]) -> Array:
         """The Jacobian of a function of few unknowns."""
-        return array_of(jacfwd(of_x)(x))
+        return array_of(jacobian(of_x, x))
 
     def _inverse(self, of_x: Callable[[Tensor], Tensor], x: Tensor, inputs: Sequence[Tensor]) -> Any:
         """The Jacobian of a function of real unknowns."""

@@ -417,7 +417,8 @@ class LevelPayload:
             raise self.escaped()
         raise RuntimeError(
             f"NumPy cannot have the values of a tensor inside of {self.level.title}().\n"
-            "  What to do: use operations of pullback, or NumPy functions that have a rule, on the tensor itself."
+            "  What to do: use operations of pullback, or NumPy functions that have a rule, on the tensor itself; "
+            "a Function that computes with arrays defines vmap(), or jvp(), for them."
         )
 
     __array__ = __array_ufunc__ = __array_function__ = _no_array

@@ -10,11 +10,11 @@ import numpy as np
 import scipy.optimize
 
 from ... import errors
-from ...func.jacobian import jacfwd
 from ...ops.elementwise.limits import where as choose
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor
 from ..array_nodes import Array, array_of, floating
+from ..jacobians import jacobian
 from ..mirror import mirrors
 from ..progress_bar import counting, shown
 from ..user_functions import check_function, plain_setting, value_of
@@ -70,7 +70,7 @@ def _plain_bounds(program: Program, start: Array, parameters: Any) -> Any:
 def _jacobian(program: Squares, jac: Any, parameters: Any) -> Any:
     if callable(jac):
         return program.plain(lambda x, *p: program.called(jac, x, *p), parameters)
-    exact = program.plain(lambda x, *p: jacfwd(lambda y: program.values(y, *p))(x), parameters)
+    exact = program.plain(lambda x, *p: jacobian(lambda y: program.values(y, *p), x), parameters)
     return exact if jac is None else jac
 
 
@@ -246,7 +246,7 @@ def curve_fit(
 
     def run(begin: Array, *parameters: Any) -> tuple[Array, Any]:
         values = program.plain(program.values, parameters)
-        exact = program.plain(lambda x, *p: jacfwd(lambda y: program.values(y, *p))(x), parameters)
+        exact = program.plain(lambda x, *p: jacobian(lambda y: program.values(y, *p), x), parameters)
         settings = {"check_finite": check_finite, "nan_policy": nan_policy, "method": method}
         settings = {name: value for name, value in settings.items() if value is not None}
         try:
@@ -288,7 +288,7 @@ def _check_data(where: str, check_finite: Any, nan_policy: Any, *data: Any) -> N
 def _covariance(program: Squares, popt: Tensor, absolute: bool) -> Tensor:
     """The inverse of ``J^T J`` at the fit, times the mean square of the residuals."""
     parameters = program.inputs[1:]
-    matrix = jacfwd(lambda p: program.values(p, *parameters))(popt)
+    matrix = jacobian(lambda p: program.values(p, *parameters), popt)
     count, n = matrix.shape
     found = np.linalg.inv(matrix.mT @ matrix)
     if not absolute:

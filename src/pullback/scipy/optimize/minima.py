@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from ... import autograd
+from ... import autograd, errors
 from ...autograd.grad_mode import enable_grad, no_grad
-from ...func.forward import jvp
-from ...func.jacobian import hessian, jacfwd
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..direct_calls import Direct
+from ..jacobians import jacobian, product
 from ..mirror import mirrors
 from ..progress_bar import counting, shown
 from ..user_functions import bare, plain_options, plain_setting
@@ -35,7 +34,7 @@ class ValueAndSlope:
         self._program, self._parameters = program, parameters
         self._calls = program.calls(parameters, gradient=True)
         self._fast: Direct | None = None
-        self._begins = True
+        self._begins, self._depends = True, False
         self._at: bytes | None = None
         self._found: tuple[float, Array]
 
@@ -63,7 +62,17 @@ class ValueAndSlope:
             x = wrap(np.array(a)).requires_grad_()
             f = self._program(x, *self._parameters)
             if not f.requires_grad:
+                if not self._depends:
+                    raise RuntimeError(
+                        errors.message(
+                            f"{self._program.where}: the function's value does not depend on its unknowns: its "
+                            "gradient is zero everywhere, and the search would end where it begins",
+                            do="compute with the Tensor of the unknowns, without detach(), numpy(), item() or float(); "
+                            "method='Nelder-Mead' needs no gradient; of a constant, return 0 * x.sum()",
+                        )
+                    )
                 return f.item(), np.zeros_like(a)
+            self._depends = True
             (g,) = autograd.grad(f, x, materialize_grads=True)
         if self._fast is None:
             self._fast = self._calls.program((x._data,), (f._data, array_of(g)))
@@ -96,18 +105,17 @@ def _derivatives(
         if method in _BY_PRODUCTS:
             given["hessp"] = _products(program, parameters)
         elif method in _BY_MATRICES:
-            given["hess"] = plain(lambda x, *p: hessian(lambda y: program(y, *p))(x), parameters)
+            given["hess"] = plain(lambda x, *p: jacobian(lambda y: program.slope(y, *p), x), parameters)
     return given
 
 
 def _products(program: Program, parameters: Any) -> Callable[..., Array]:
-    def product(a: Array, v: Array, *ignored: Any) -> Array:
+    def along(a: Array, v: Array, *ignored: Any) -> Array:
         with no_grad():
-            return array_of(
-                jvp(lambda y: program.slope(y, *parameters), (wrap(np.array(a)),), (wrap(np.array(v, a.dtype)),))[1]
-            )
+            x, direction = wrap(np.array(a)), wrap(np.array(v, a.dtype))
+            return array_of(product(lambda y: program.slope(y, *parameters), x, direction))
 
-    return product
+    return along
 
 
 def _number_or_array(value: Any) -> Any:
@@ -123,7 +131,7 @@ def _constraint(program: Program, index: int, start: Array, parameters: Any) -> 
         return program.parts(x, *p)[index][0]
 
     fun = program.plain(values, parameters)
-    jac = program.plain(lambda x, *p: jacfwd(lambda y: values(y, *p))(x), parameters)
+    jac = program.plain(lambda x, *p: jacobian(lambda y: values(y, *p), x), parameters)
     if isinstance(given, dict):
         return {"type": given["type"], "fun": fun, "jac": jac}
     with no_grad():

@@ -11,13 +11,13 @@ import scipy.optimize
 
 from ...autograd.grad_mode import no_grad
 from ...compile.compiled import Compiled
-from ...func.jacobian import jacfwd
 from ...func.trees import untracked
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Lifted, Tensor, wrap
 from ..array_nodes import Array, array_of, floating
 from ..direct_calls import Direct
 from ..implicit import Implicit, Pattern, gradient_error
+from ..jacobians import jacobian
 from ..repeated_calls import Repeated
 from ..solutions import Solution
 from ..user_functions import ON_FAILURE, Given, arguments, check_choice, check_function, not_converged, value_of
@@ -95,7 +95,7 @@ class Problem:
 
     def jacobian(self, x: Tensor, *parameters: Any) -> Tensor:
         """Of the function with one axis, by its unknowns."""
-        return jacfwd(lambda y: reshape(self(y, *parameters), (-1,)))(x)
+        return jacobian(lambda y: reshape(self(y, *parameters), (-1,)), x)
 
 
 def shaped(x: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -122,7 +122,7 @@ class Runs:
         x = np.array(x, dtype=np.result_type(x, np.float32)).reshape(-1)
         if not succeeded(result):
             if self.on_failure == "raise":
-                raise not_converged(self.where, reason(result), _advice(reason(result)))
+                raise not_converged(self.where, f"{reason(result)} {_state(result)}".rstrip(), _advice(result))
             x[...] = np.nan
         return x
 
@@ -141,9 +141,36 @@ _ADVICE = (
 )  # what to do about SciPy's words
 
 
-def _advice(said: str) -> str:
-    """What to do about a failure that SciPy words like this."""
-    known = (do for words, do in _ADVICE if re.search(words, said.lower()))
+def _finite(result: Any) -> bool:
+    """Whether the values that a solver stopped with are numbers."""
+    return all(np.isfinite(np.asarray(result[name])).all() for name in ("fun", "jac") if _told(result, name))
+
+
+def _told(result: Any, name: str) -> bool:
+    """Whether a result has numbers under this name."""
+    return np.asarray(result.get(name)).dtype.kind in "fc"
+
+
+def _state(result: Any) -> str:
+    """Where a solver stopped, and what the function is there."""
+    if not _told(result, "x"):
+        return ""
+    x = np.array2string(np.asarray(result["x"]), precision=4, threshold=6, edgeitems=3)
+    if not _finite(result):
+        return f"The function, or its gradient, is not finite where it stopped, at x = {x}."
+    value = result.get("fun")
+    there = f", where the function is {value:.6g}" if _told(result, "fun") and np.ndim(value) == 0 else ""
+    return f"It stopped at x = {x}{there}."
+
+
+def _advice(result: Any) -> str:
+    """What to do about a failure, by SciPy's words."""
+    if not _finite(result):
+        return (
+            "change x0, or keep the unknowns where the function is finite, by bounds or by another variable, such as a "
+            "logarithm; pullback.autograd.detect_anomaly() names the operation"
+        )
+    known = (do for words, do in _ADVICE if re.search(words, reason(result).lower()))
     return next(known, "change x0, the method or its tolerances")
 
 

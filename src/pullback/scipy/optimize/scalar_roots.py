@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from ...func.jacobian import jacfwd
 from ...ops.shape.reshape import reshape
 from ...tensor.tensor import Tensor
 from ..array_nodes import Array, array_of, floating
 from ..implicit import Implicit
+from ..jacobians import jacobian
 from ..mirror import mirrors
 from ..user_functions import check_function, plain_options, plain_setting
 from .outcomes import Problem, Runs, outcome, solved
@@ -42,7 +42,7 @@ class ScalarProblem(Problem):
 
     def bend(self, x: Tensor, *parameters: Any) -> Tensor:
         """The second derivative."""
-        return reshape(jacfwd(lambda y: self.slope(y, *parameters))(x), (1,))
+        return reshape(jacobian(lambda y: self.slope(y, *parameters), x), (1,))
 
 
 def _found(problem: ScalarProblem, on_failure: str, run: Callable[..., Any], told: bool) -> tuple[Runs, Tensor, float]:

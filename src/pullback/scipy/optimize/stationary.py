@@ -18,7 +18,6 @@ import scipy.optimize
 
 from ... import errors
 from ...autograd.grad_mode import no_grad
-from ...func.jacobian import jacfwd
 from ...func.reverse import vjp
 from ...ops.elementwise.limits import where as choose
 from ...ops.make.of_size import ones_like
@@ -29,6 +28,7 @@ from ...tensor.tensor import Tensor, wrap
 from ..array_nodes import Array, array_of, as_tensor, floating
 from ..direct_calls import is_seen
 from ..implicit import Implicit
+from ..jacobians import jacobian
 from ..repeated_calls import Derivative
 from ..solutions import pulled
 from ..user_functions import arguments, value_of
@@ -190,7 +190,7 @@ class Program(Problem):
         values, lower, upper = self.at(x, parameters)
         with no_grad():
             slope = array_of(self.slope(wrap(x), *parameters))
-            matrix = array_of(jacfwd(lambda y: self.constraints(y, *parameters)[0])(wrap(x)))
+            matrix = array_of(jacobian(lambda y: self.constraints(y, *parameters)[0], wrap(x)))
         gaps = np.minimum(np.abs(values - lower), np.abs(upper - values))
         nearer = np.where(values - lower <= upper - values, lower, upper)
         scale = 1 + np.abs(np.where(np.isfinite(nearer), nearer, 0))
@@ -241,7 +241,7 @@ def _slope_and_hessian(f: Callable[..., Tensor], x: Tensor, *args: Tensor) -> tu
     def of_x(y: Tensor) -> Tensor:
         return _slope(lambda z: f(z, *args), y)
 
-    return of_x(x), jacfwd(of_x)(x)
+    return of_x(x), jacobian(of_x, x)
 
 
 def _pulled(which: Sequence[bool], f: Callable[..., Tensor], w: Tensor, x: Tensor, *args: Tensor) -> Any:
@@ -320,7 +320,7 @@ class Optimality(Implicit):
         _, lower, upper = self.program.at(z[:n], parameters)
         active = np.flatnonzero((z[n:] != 0) | (lower == upper))
         with no_grad():
-            whole = array_of(jacfwd(lambda y: self.program.constraints(y, *parameters)[0])(wrap(z[:n].copy())))
+            whole = array_of(jacobian(lambda y: self.program.constraints(y, *parameters)[0], wrap(z[:n].copy())))
         left, sizes, _ = np.linalg.svd(whole[active])
         rank = int((sizes > _DEPENDENT * np.max(sizes, initial=0.0)).sum())
         among = active[(np.abs(left[:, rank:]) > _DEPENDENT).any(1)]

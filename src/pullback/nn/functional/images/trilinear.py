@@ -135,6 +135,14 @@ class Geometry(NamedTuple):
     slide: Slide
     groups: int
 
+    def turned(self, image: Ints, kernel: Ints, places: Ints) -> Geometry | None:
+        """The geometry by which `_convolve` of a turned kernel is `_spread`, where a window moves by one; or None."""
+        sizes = zip(image, kernel, places, self.slide.padding, self.slide.dilation, strict=True)
+        padding = tuple((d * (k - 1) - low, n + low - m) for n, k, m, (low, _), d in sizes)
+        if any(step > 1 for step in self.slide.stride) or any(low < 0 or high < 0 for low, high in padding):
+            return None
+        return self._replace(slide=self.slide._replace(padding=padding))
+
     def form(self, batch: int, images: int, inputs: int, outputs: int, image: Ints, kernel: Ints) -> _Form:
         places = self.slide.places(image, kernel)
         each = batch * inputs * math.prod(kernel) * math.prod(places)
@@ -194,6 +202,11 @@ _SAVED = {
 @on_arrays
 def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
     """y, from ``(..., N, C, *image)`` and ``(..., O, C/g, *kernel)``; either or both may have leading batch axes."""
+    return _convolved(input, weight, geometry)
+
+
+def _convolved(input: Array, weight: Array, geometry: Geometry) -> Array:
+    """`_convolve` of arrays."""
     space, dtype = len(geometry.slide.stride), input.dtype
     images = input.shape[-space - 2]
     input, weight = _precise(input, weight)
@@ -219,8 +232,15 @@ def _convolve(input: Any, weight: Any, geometry: Any) -> Any:
 )
 @on_arrays
 def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
-    """x, with images of size `image`, from y as `input` and a weight."""
+    """x, with images of size `image`, from y as `input` and a weight.
+
+    Where y has no more channels than x, elements are read at every place of a turned window, which is faster than to
+    add there.
+    """
     space, dtype = len(geometry.slide.stride), input.dtype
+    turned = geometry.turned(image, weight.shape[-space:], input.shape[-space:])
+    if turned is not None and 1 < weight.shape[-space - 1] >= weight.shape[-space - 2] // geometry.groups:
+        return _convolved(input, _turned(weight, space, geometry.groups), turned)
     images = input.shape[-space - 2]
     input, weight = _precise(input, weight)
     lead, y, w = _joined_lead(input, weight, space)
@@ -243,6 +263,15 @@ def _spread(input: Any, weight: Any, geometry: Any, image: Any) -> Any:
             add_windows(padded, form.seen(columns, block), form.slide, form.kernel, form.places)
         x[:, block] = padded[form.slide.inside(image)]
     return x.reshape(*lead, images, inputs, *image).astype(dtype, copy=False)
+
+
+def _turned(weight: Array, space: int, groups: int) -> Array:
+    """A weight ``(..., O, C/g, *kernel)`` as one of C outputs from O/g inputs, with each kernel turned round."""
+    *lead, outputs, each = weight.shape[: weight.ndim - space]
+    kernel = weight.shape[weight.ndim - space :]
+    grouped = np.swapaxes(weight.reshape(*lead, groups, outputs // groups, each, *kernel), -space - 1, -space - 2)
+    turned = np.flip(grouped, tuple(range(-space, 0)))
+    return turned.reshape(*lead, groups * each, outputs // groups, *kernel)
 
 
 def _spread_alone(padded: Array, y: Array, w: Array, form: _Form) -> None:
