@@ -330,3 +330,23 @@ def test_what_is_set_for_all_parts_is_set_for_one_thread() -> None:
         thread.start()
         thread.join()
     assert found == [x.exp().tolist(), [2.0]]
+
+
+@pytest.mark.parametrize("momentum", [None, 0.1])
+def test_a_norm_that_ends_a_part_counts_its_batches_as_often_as_it_moves(momentum: Any) -> None:
+    norm = pullback.nn.BatchNorm1d(2, momentum=momentum)
+    plain = pullback.nn.BatchNorm1d(2, momentum=momentum)
+    for k in (1.0, 2.0):
+        x = pullback.arange(6.0).reshape(3, 2) * k
+        checkpoint(norm, x.requires_grad_(), use_reentrant=False).pow(2).sum().backward()
+        plain(x), plain(x)
+    assert (norm.num_batches_tracked, plain.num_batches_tracked) == (4, 4)
+    assert pullback.allclose(norm.running_mean, plain.running_mean)
+    assert pullback.allclose(norm.running_var, plain.running_var)
+
+
+def test_a_batch_that_is_refused_is_not_counted() -> None:
+    norm = pullback.nn.BatchNorm1d(2)
+    with pytest.raises(ValueError, match="Expected more than 1 value"):
+        norm(pullback.ones(1, 2))
+    assert norm.num_batches_tracked == 0

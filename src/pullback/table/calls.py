@@ -222,16 +222,11 @@ def _all_known(values: Iterable[Any]) -> bool:
     return True
 
 
-def _beside(number: Any, args: tuple[Any, ...]) -> Tensor:
-    """A number of NumPy's as a constant Tensor beside those of levels: whatever they mean, it is the same number."""
-    return wrap(next(instances(args, Lifted))._data.from_shape(wrap(number)._data))
-
-
 def _operand(level: Any, value: Any, args: tuple[Any, ...]) -> Any:
     """An operand of an elementwise operation, arrays and NumPy's numbers as Tensors."""
     if isinstance(value, _ndarray):
         return level.array(value)
-    return _beside(value, args) if isinstance(value, np.generic) else value
+    return value.item() if isinstance(value, np.generic) else value  # as Python's it does not widen a result
 
 
 def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -352,6 +347,8 @@ def general(op: Op, args: tuple[Any, ...]) -> Any:
                     args = tuple([a if isinstance(a, Tensor) else p for a, p in zip(args, operands, strict=True)])
         else:
             dtype = common_dtype(op, args, payloads)
+            if dtype.char == "e" and any(isinstance(a, np.floating) for a in args):  # they keep their digits, too
+                return general(op, tuple([a.item() if isinstance(a, np.floating) else a for a in args]))
             if dtype.kind == "V" and op.about.narrow != "itself":
                 return in_float32(op, args, {})
             operands = [cast(p, dtype) if i in op.promoted and p is not None else p for i, p in enumerate(payloads)]

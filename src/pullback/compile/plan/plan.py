@@ -345,6 +345,7 @@ class Plan:
         name = f"v{value.number}"
         if value.kind == "item":
             self._lines.append(f"{name} = {self._name(value.args[0])}[{value.params}]")
+            self._check(name, value)
             self._names[value] = name
             return
         if value.kind in ("map", "reduce"):
@@ -365,12 +366,16 @@ class Plan:
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
         self._lines.append(f"{name} = {self._constant(self.place.called(value.fn, known))}({', '.join(parts)})")
-        if getattr(value.fn, "whole", False):
-            self._lines.append(
-                f"if {self.place.is_array.format(name)} and {name}.shape != {value.shape!r}: check({name!r})"
-            )
+        if not (known.view or getattr(value.fn, "view", False) or isinstance(value.fn, np.ufunc)):
+            self._check(name, value)
         self._names[value] = name
         self._keep(value)
+
+    def _check(self, name: str, value: Value) -> None:
+        """Have it noticed if a result has another size or dtype than in the trace: it depends on values."""
+        kind = f"{name}.dtype != {self._constant(value.dtype)}"
+        shape = f"{name}.shape != {value.shape!r}"
+        self._lines.append(f"if {self.place.is_array.format(name)} and ({shape} or {kind}): check({name!r})")
 
     def _product(self, value: Value) -> str:
         """A variable with memory for a product, in the order of axes in which the product is read."""
@@ -454,6 +459,7 @@ def _tuple(parts: Sequence[str]) -> str:
 
 def _check(name: str) -> None:
     raise TraceChangedError(
-        f"compile: a result ({name}) has another shape than when the function was traced: it depends on values.\n"
+        f"compile: a result ({name}) has another shape or dtype than when the function was traced: it depends on "
+        "values.\n"
         "  What to do: leave that part out of the compiled function."
     )

@@ -328,6 +328,8 @@ def _identity(name: str, args: Sequence[Value]) -> Value | None:
     if name == "cast":  # where the dtype is the same
         return args[0]
     known = facts(name)
+    if args[0].dtype.kind == "c":  # (inf + 0j) * 1 is inf + nan j
+        return None
     if known.right is not None and args[1].kind == "const" and args[1].params == known.right:
         return args[0]
     if known.left is not None and args[0].kind == "const" and args[0].params == known.left:

@@ -112,10 +112,14 @@ class _BatchNorm(_Running):
         used = not self.training or self.track_running_stats
         mean, var = (self.running_mean, self.running_var) if used else (None, None)
         of_batch = self.training or (self.running_mean is None and self.running_var is None)
-        output = F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum, self.eps)
-        if counted is not None:
+        if counted is not None:  # before: where a part is recomputed for its saved tensors, nothing after the last runs
             counted.add_(1)
-        return output
+        try:
+            return F.batch_norm(input, mean, var, self.weight, self.bias, of_batch, momentum, self.eps)
+        except (ValueError, TypeError, RuntimeError):  # what is refused counts as nothing
+            if counted is not None:
+                counted.sub_(1)
+            raise
 
 
 class BatchNorm1d(_BatchNorm):

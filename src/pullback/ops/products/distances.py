@@ -49,8 +49,8 @@ def _length_rule(g: Any, input: Any, out: Any, p: float) -> Any:
         return np.multiply(np.where(zero, 0, np.true_divide(g, np.where(zero, 1, total))), input)
     sign = np.sign(plain(input))
     size = np.multiply(input, sign)
-    if p == 1:
-        return np.multiply(g, sign)
+    if p == 1:  # of NaN it is NaN, where np.sign of a Tensor is 0
+        return np.multiply(g, np.where(np.isnan(plain(size)), plain(size), sign))
     if p == inf:
         return np.where(np.equal(plain(size), plain(total)), np.multiply(g, sign), 0)
     zero = np.logical_or(np.equal(plain(size), 0), np.equal(plain(total), 0))

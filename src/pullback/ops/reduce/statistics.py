@@ -47,6 +47,13 @@ def _mean(input: Any, axes: Any) -> Any:
     return np.true_divide(_total(input, axes, True), count)
 
 
+def _is_extreme(variance: Any) -> bool:
+    """Whether variances may be beyond single precision; of a symbol of `compile`, for one, nobody can tell."""
+    limits = np.finfo(variance.dtype)
+    known = isinstance(variance, (np.ndarray, np.generic))
+    return not known or bool(np.any((variance < limits.tiny) | (variance > limits.max)))
+
+
 def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, root: bool = False) -> tuple[Any, Any]:
     """The variance, or its `root`, and the mean over `dim`."""
     if input.dtype.char == "e":  # squares in half precision would overflow
@@ -85,13 +92,7 @@ def _moments(name: str, input: Any, dim: Any, correction: Any, keepdim: bool, ro
     variance = np.true_divide(total, total.dtype.type(np.maximum(size - correction, 0)))
     if not root:
         return variance, middle
-    limits = np.finfo(variance.dtype)
-    if (
-        isinstance(variance, (np.ndarray, np.generic))  # not a Tensor of a transform, so its values can be read
-        and variance.dtype == np.float32
-        and size > correction
-        and np.any((variance < limits.tiny) | (variance > limits.max))
-    ):
+    if variance.dtype == np.float32 and size > correction and _is_extreme(variance):
         # the squares are beyond single precision; their root may not be
         double = _moments(name, input.astype(np.result_type(input.dtype, np.float64)), dim, correction, keepdim, root)
         return double[0].astype(variance.dtype), middle

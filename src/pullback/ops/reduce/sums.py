@@ -290,8 +290,10 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     axes = wrap_axes(dim, len(shape))
     if _count(shape, dim) == 1:  # one factor: linear, so that its second derivative is exactly zero
         return insert_axes(g, axes, shape, keepdim)
-    if not somewhere(np.equal(plain(input), 0)):
-        return np.multiply(insert_axes(g, axes, shape, keepdim), insert_axes(out, axes, shape, keepdim) / input)
+    g, out = insert_axes(g, axes, shape, keepdim), insert_axes(out, axes, shape, keepdim)
+    zero = np.equal(plain(input), 0)
+    if not somewhere(zero):
+        return np.multiply(g, out / input)
     # The product of all other elements: the elements before times the elements after, which is correct with zeros.
     flat = (
         np.reshape(input, (1, -1, 1))
@@ -302,7 +304,9 @@ def _prod_rule(g: Any, input: Any, out: Any, dim: Any, keepdim: Any) -> Any:
     before = products(np.concatenate([one, flat[:, :-1]], axis=1), 1)
     after = np.flip(products(np.concatenate([one, np.flip(flat[:, 1:], axis=1)], axis=1), 1), axis=1)
     others = np.reshape(np.multiply(before, after), shape)
-    return np.multiply(insert_axes(g, axes, shape, keepdim), others)
+    # Where no factor is 0 it is the quotient: a product of the others may overflow where that of all does not.
+    none = np.logical_not(np.any(zero, axis=axes, keepdims=True))
+    return np.multiply(g, np.where(none, out / np.where(zero, 1, input), others))
 
 
 def _check_prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
