@@ -347,6 +347,6 @@ def test_a_norm_that_ends_a_part_counts_its_batches_as_often_as_it_moves(momentu
 
 def test_a_batch_that_is_refused_is_not_counted() -> None:
     norm = pullback.nn.BatchNorm1d(2)
-    with pytest.raises(ValueError, match="Expected more than 1 value"):
+    with pytest.raises(ValueError, match="expected more than 1 value per channel"):
         norm(pullback.ones(1, 2))
     assert norm.num_batches_tracked == 0
