@@ -58,6 +58,7 @@ _PAYLOAD = "tests/interpreters/test_payload.py"
 _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
 _BATCHED = "tests/func/test_batched_passes.py"
 _ANOMALY = "tests/diagnose/test_anomaly.py"
+_VALUES = "tests/compile/test_compile_values.py"
 _INTACT = "tests/autograd/test_parts_left_intact.py"
 _BOXES = "tests/kernels/test_boxes.py"
 _TO_PARTS = "tests/table/test_writes_to_parts.py"
@@ -1174,5 +1175,23 @@ MUTATIONS = [
     Mutation("BSpline: an element of the basis, made of arrays, gives Tensors",
              "given = alone(args, kwargs) if kind is entered else None", "given = None",
              "tests/scipy/test_plain_calls.py"),
+    Mutation("compile: a call whose result depends on values is taken apart",
+             "if fn not in _FIXED and _depends(fn, args, kwargs, example):", "if False:", _VALUES),
+    Mutation("compile: a result of another size or dtype is not noticed",
+             "and ({shape} or {kind}): check({name!r})", "and False: check({name!r})", _VALUES),
+    Mutation("compile: a complex factor of one is left out",
+             'if args[0].dtype.kind == "c":  # (inf + 0j) * 1', "if False:  # (inf + 0j) * 1", _VALUES),
+    Mutation("prod: a product of others takes the place of a quotient that overflows",
+             "np.where(none, out / np.where(zero, 1, input), others)", "others", _VALUES),
+    Mutation("numbers: one of NumPy's widens a result within transforms",
+             "return value.item() if isinstance(value, np.generic) else value",
+             "return level.array(np.asarray(value)) if isinstance(value, np.generic) else value", _VALUES),
+    Mutation("convolution: a turned kernel is not turned",
+             "turned = np.flip(grouped, tuple(range(-space, 0)))", "turned = grouped",
+             "tests/nn/test_convolution_layouts.py"),
+    Mutation("minimize: a function that lost its unknowns ends where it begins",
+             "if not self._depends:", "if False:", "tests/scipy/test_functions_in_solvers.py"),
+    Mutation("checkpoint: a norm at its end counts after it",
+             "counted.add_(1)\n        try:", "pass\n        try:", "tests/utils/test_checkpoint.py"),
 ]
 # fmt: on

@@ -64,6 +64,7 @@ LOWERED = {
 
 # What is written in the same way, and is no such size.
 OTHERS = {
+    "tensor.adding.NEAR": "the longest row that is added up at once; those of all samples are shorter",
     "ops.make.generators._FIRST_SEED": "a seed",
     "table.door._BOUND": "a bound of integers",
     "ops.products.distances._MANY": "as in torch, it decides how exact the result is",

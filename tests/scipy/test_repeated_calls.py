@@ -347,8 +347,8 @@ def scaled(x: Any, a: Any, b: Any) -> Any:
 def hessians(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """One element for each Hessian that is computed as the function is written, or traced."""
     counts: list[int] = []
-    before = stationary.jacfwd
-    monkeypatch.setattr(stationary, "jacfwd", lambda f: counts.append(1) or before(f))  # type: ignore[func-returns-value]
+    before = stationary.jacobian
+    monkeypatch.setattr(stationary, "jacobian", lambda f, x: counts.append(1) or before(f, x))  # type: ignore[func-returns-value]
     return counts
 
 

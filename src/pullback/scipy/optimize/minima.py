@@ -67,8 +67,8 @@ class ValueAndSlope:
                         errors.message(
                             f"{self._program.where}: the function's value does not depend on its unknowns: its "
                             "gradient is zero everywhere, and the search would end where it begins",
-                            do="compute with the Tensor of the unknowns, without detach(), numpy(), item() or float(); "
-                            "method='Nelder-Mead' needs no gradient; of a constant, return 0 * x.sum()",
+                            do="compute with the Tensor of the unknowns itself, not with its numbers or its array; "
+                            "method='Nelder-Mead' needs no gradient; for a constant, return 0 * x.sum()",
                         )
                     )
                 return f.item(), np.zeros_like(a)
