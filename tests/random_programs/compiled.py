@@ -1,7 +1,7 @@
 """Programs of the kinds ``numpy`` and ``c``: a function is called as it is written, and compiled, and must do the same.
 
-It is called twice. After the first call the state that it reads changes, then its gradients are asked for, then the
-values of its arguments change, and it is called again.
+It is called three times, and its gradients are asked for. Between the first call and its gradients, the state that it
+reads changes; between the second call and its gradients, the values of its arguments.
 """
 
 from __future__ import annotations
@@ -61,6 +61,26 @@ WITHIN = [
 ]
 
 
+# Operations that go another way for other values: for empty masks, singular matrices, real eigenvalues. They take four
+# numbers of double precision, or more, `{0}`.
+SQUARE = "{0}.flatten()[:4].reshape(2, 2)"
+DECIDED = [
+    "lib.histc({0}.detach().flatten(), 3, -1, 1)",
+    "lib.histc({0}.detach().flatten(), 3)",
+    "lib.nonzero_static({0}.detach(), size=4)",
+    f"lib.linalg.inv_ex({SQUARE})[0]",
+    f"lib.linalg.inv_ex({SQUARE})[1]",
+    f"lib.linalg.solve_ex({SQUARE}, {SQUARE}.detach() + 1)[1]",
+    f"lib.linalg.slogdet({SQUARE})[1]",
+    f"lib.linalg.eigvals({SQUARE}).abs().sum()",
+    f"lib.linalg.matrix_rank({SQUARE}.detach())",
+    f"lib.cdist({SQUARE}, {SQUARE}, p=1.0)",
+    "{0}.prod()",
+    "{0}.std()",
+]
+DATA = ["add_(1)", "mul_(2)", "neg_()", "zero_()", "fill_(1)", "clamp_(0, 0.5)"]
+
+
 @dataclass(slots=True)
 class Slots:
     """State in slots."""
@@ -100,7 +120,7 @@ def state_of(found: Any) -> dict[str, Any]:
 
 # Making ---------------------------------------------------------------------------------------------------------------
 
-_MORE_INSIDE = {**INSIDE, "write": 6, "assign": 3, "read": 4, "within": 3, "effect": 1}
+_MORE_INSIDE = {**INSIDE, "write": 6, "assign": 3, "read": 4, "within": 3, "decided": 9, "effect": 1}
 
 
 class CompiledMaker(Maker):
@@ -111,9 +131,12 @@ class CompiledMaker(Maker):
         kind = self.rng.choices(list(weights), list(weights.values()))[0]
         if kind == "effect":
             return Step(self.rng.choice(EFFECTS))
-        if kind not in ("read", "within"):
+        if kind not in ("read", "within", "decided"):
             return super().step({kind: 1})
         name, t = self.chosen()
+        if kind == "decided":
+            fits = t.dtype == pullback.float64 and t.numel() >= 4
+            return Step(self.rng.choice(DECIDED), (name,), self.name()) if fits else None
         form = self.rng.choice(list(READS) if kind == "read" else WITHIN)
         return Step(form, (name,), self.name()) if t.ndim or "shape" not in form else None
 
@@ -145,8 +168,8 @@ class CompiledMaker(Maker):
         lines += [rng.choice(list(READS.values()))] if rng.random() < 0.2 else []
         # a write to a tensor that was saved is refused as the program is written
         changes = [Step(line, when="data" if "add_" in line else "state") for line in lines]
-        data = Step(f"{{0}}.data.{rng.choice(['add_(1)', 'mul_(2)', 'neg_()'])}", (given[0],), when="data")
-        return (*self.steps, function, call, *changes, data)
+        data = [Step(f"{{0}}.data.{rng.choice(DATA)}", (name,), when="data") for name in dict.fromkeys(given)]
+        return (*self.steps, function, call, *changes, *data)
 
 
 def program(rng: random.Random) -> Program:
@@ -159,7 +182,7 @@ def program(rng: random.Random) -> Program:
 
 
 def run(steps: Program, backend: str | None) -> list[Any]:
-    """What is seen after each of the two calls, or a `Refusal` for a call; compiled, if a backend is given."""
+    """What is seen after each of the three calls, or a `Refusal` for a call; compiled, if a backend is given."""
     machine = Machine(pullback)
     machine.names["box"] = box(pullback)
     found: list[Any] = []
@@ -168,7 +191,7 @@ def run(steps: Program, backend: str | None) -> list[Any]:
         if step.is_function and backend:
             machine.names["f"] = pullback.compile(machine.names["f"], backend=backend)
     (call,) = [step for step in steps if step.out == "r"]
-    for when in ("state", "data"):
+    for when in ("state", "data", "never"):
         result = attempt(lambda: eval(call.line, machine.names))
         changed = [step for step in steps if step.when == when]
         if isinstance(result, Refusal):
