@@ -9,10 +9,8 @@ tests/house/test_notebooks.py says when one is stale. It needs SciPy, matplotlib
 
 from __future__ import annotations
 
-import contextlib
 import doctest
 import inspect
-import io
 import os
 import re
 import sys
@@ -26,6 +24,7 @@ from matplotlib.figure import Figure
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from benchmarks import gallery
 from docs import drawings
 
 DOCS = Path(__file__).parent
@@ -119,17 +118,8 @@ def executed(unrun: NotebookNode, first: Path | None = None) -> NotebookNode:
 
 def run(name: str) -> dict[str, Any]:
     """Run a page; what it prints has to be what it shows. Returns its variables."""
-    page, names = GALLERY / f"{name}.md", {"__name__": "__main__"}
-    text = re.sub(r"^```$", "", page.read_text("utf-8"), flags=re.MULTILINE)
-    for example in doctest.DocTestParser().get_examples(text, str(page)):
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed):
-            exec(compile(example.source, str(page), "single"), names)
-        if not doctest.OutputChecker().check_output(
-            example.want, printed.getvalue(), doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-        ):
-            raise SystemExit(f"{name}: expected {example.want!r}, found {printed.getvalue()!r}")
-    return names
+    page = GALLERY / f"{name}.md"
+    return gallery.once(page, [(e.source, e.want) for e in gallery.examples(page)], "pullback")[1]
 
 
 def drawn(name: str) -> Figure:

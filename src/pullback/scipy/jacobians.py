@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..func.forward import jvp
-from ..func.jacobian import jacfwd
+from ..func.jacobian import jacfwd, jacrev
 from ..func.reverse import vjp
 from ..ops.make.of_size import zeros_like
-from ..ops.shape.joining import stack
-from ..ops.shape.reshape import reshape
 from ..tensor.tensor import Tensor
 
 Call = Callable[[Tensor], Tensor]
@@ -25,7 +23,7 @@ def jacobian(f: Call, x: Tensor) -> Tensor:
         found: Tensor = jacfwd(f)(x)
         return found
     except NotImplementedError as refusal:
-        return _instead(refusal, lambda: _by_rows(f, x))
+        return _instead(refusal, lambda: jacrev(f, chunk_size=1)(x))
 
 
 def product(f: Call, x: Tensor, v: Tensor) -> Tensor:
@@ -38,24 +36,14 @@ def product(f: Call, x: Tensor, v: Tensor) -> Tensor:
 
 
 def _instead(refusal: NotImplementedError, compute: Callable[[], Tensor]) -> Tensor:
-    """What is computed in reverse mode where forward mode is refused; the refusal, where reverse mode is, too."""
+    """What is computed in reverse mode where forward mode is refused; the refusal, where reverse mode fails, too."""
     try:
         return compute()
-    except RuntimeError:
-        raise refusal from None
-
-
-def _by_rows(f: Call, x: Tensor) -> Tensor:
-    value, pull = vjp(f, x)
-    rows = []
-    for number in range(value.numel()):
-        unit = reshape(zeros_like(value), (-1,))
-        unit[number] = 1
-        rows.append(pull(reshape(unit, tuple(value.shape)))[0])
-    return reshape(stack(rows), (*value.shape, *x.shape)) if rows else jacfwd(lambda y: zeros_like(value))(x)
+    except RuntimeError as error:
+        raise refusal from error
 
 
 def _of_the_adjoint(f: Call, x: Tensor, v: Tensor) -> Tensor:
-    value = f(x)
-    found: Tensor = vjp(lambda u: vjp(f, x)[1](u)[0], zeros_like(value))[1](v)[0]
+    value, pull = vjp(f, x)
+    found: Tensor = vjp(lambda u: pull(u)[0], zeros_like(value))[1](v)[0]
     return found

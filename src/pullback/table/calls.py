@@ -222,11 +222,11 @@ def _all_known(values: Iterable[Any]) -> bool:
     return True
 
 
-def _operand(level: Any, value: Any, args: tuple[Any, ...]) -> Any:
-    """An operand of an elementwise operation, arrays and NumPy's numbers as Tensors."""
+def _operand(level: Any, value: Any) -> Any:
+    """An operand of an elementwise operation, an array as a Tensor, a number of NumPy's as Python's."""
     if isinstance(value, _ndarray):
         return level.array(value)
-    return value.item() if isinstance(value, np.generic) else value  # as Python's it does not widen a result
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -240,7 +240,7 @@ def interpreted_at(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if op.elementwise:
         for a in args:
             if type(a) is not Lifted and isinstance(a, (_ndarray, np.generic)):
-                args = tuple([_operand(level, a, args) for a in args])
+                args = tuple([_operand(level, a) for a in args])
                 break
     beside = float_beside(op, args)
     args = args if beside is None or not level.differentiates else in_floats(op, args, beside)

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...kernels.counterparts import folded
+from ...tensor.adding import summed
 from ...tensor.arrays import rolled
 
 # -- steps of loops ----------------------------------------------------------------------------------------------------
@@ -270,6 +272,9 @@ def _transposed(count: int, axes: Sequence[int] | None = None) -> list[int]:
     return order[::-1] if axes is None else [order[a] for a in axes]
 
 
+_ANY = Called()
+
+# The shape and the dtype of their results follow from those of the arguments.
 FUNCTIONS: dict[Any, Called] = {
     np.matmul: Called(product=True),
     np.einsum: Called(sum=True),
@@ -280,14 +285,24 @@ FUNCTIONS: dict[Any, Called] = {
     np.diagonal: Called(view=True),
     np.flip: Called(view=True),
     np.roll: Called(plain=rolled),
-}
-
-_ANY = Called()
+    **dict.fromkeys(
+        (
+            np.concatenate, np.stack, np.take, np.take_along_axis, np.cumsum, np.cumprod, np.sort, np.argsort,
+            np.argmax, np.argmin, np.pad, np.tile, np.mean, summed, folded,
+        ),
+        _ANY,
+    ),
+}  # fmt: skip
 
 
 def function(fn: Any) -> Called:
     """The facts about a function that a program calls."""
     return FUNCTIONS.get(fn, _ANY)
+
+
+def is_fixed(fn: Any) -> bool:
+    """Whether it is known that no value decides which shape and dtype a function's result has."""
+    return fn in FUNCTIONS or isinstance(getattr(fn, "__self__", fn), np.ufunc)
 
 
 ASKED = {

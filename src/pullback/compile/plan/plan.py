@@ -18,7 +18,7 @@ from ... import errors
 from ...tensor.arrays import repeats
 from ..backends import blocks, c, cache
 from ..backends.loop import Loop
-from ..backends.steps import Called, function
+from ..backends.steps import Called, function, is_fixed
 from ..trace.program import Rounds, Slot, Value
 from ..trace.whole_calls import LoopRun
 from .fuse import CallStage, LoopStage, Stage, memory
@@ -366,7 +366,7 @@ class Plan:
             self._lines.append(f"{self._constant(value.fn)}({', '.join(parts)}, {out})")
             return
         self._lines.append(f"{name} = {self._constant(self.place.called(value.fn, known))}({', '.join(parts)})")
-        if not (known.view or getattr(value.fn, "view", False) or isinstance(value.fn, np.ufunc)):
+        if not (is_fixed(value.fn) or getattr(value.fn, "view", False)):
             self._check(name, value)
         self._names[value] = name
         self._keep(value)

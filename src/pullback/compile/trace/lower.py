@@ -20,7 +20,7 @@ from ...tensor.modes import thread, within
 from ...tensor.tensor import wrap
 from ..backends.steps import ASKED
 from .program import Program, Value
-from .symbols import Opaque, Symbol, called, made_in, symbol
+from .symbols import Opaque, Symbol, called, made_in, symbol, symbols_in
 from .whole_calls import LoopOp, WholeOp
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Lowered:
         """The values that make up the operation's forward."""
         args = _replaced(entry.args, self._symbol)
         kwargs = _replaced(entry.kwargs, self._symbol)
-        if any(s.dtype.kind == "V" for s in _symbols((args, kwargs))):
+        if any(s.dtype.kind == "V" for s in symbols_in((args, kwargs))):
             raise Opaque
         if op.joins:
             dtype = dtypes.result_type([s.example for s in args[0]])
@@ -91,7 +91,7 @@ class Lowered:
             args = tuple(self._promoted(op, op.padded(args, kwargs)))
             kwargs = {}
         symbolic = op.about.symbolic
-        with_symbols = bool(_symbols((args, kwargs)))
+        with_symbols = bool(symbols_in((args, kwargs)))
         if callable(symbolic):
             found = symbolic(self._examples[entry.results[0]], *args, **kwargs)
         else:
@@ -213,14 +213,6 @@ def _replaced(tree: Any, change: Any) -> Any:
         parts = [_replaced(part, change) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     return {key: _replaced(part, change) for key, part in tree.items()} if isinstance(tree, dict) else tree
-
-
-def _symbols(tree: Any) -> list[Symbol]:
-    if isinstance(tree, Symbol):
-        return [tree]
-    if isinstance(tree, dict):
-        tree = tuple(tree.values())
-    return [s for part in tree for s in _symbols(part)] if isinstance(tree, (tuple, list)) else []
 
 
 def same(made: Array, expected: Array) -> bool:

@@ -15,7 +15,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...kernels.counterparts import FOLDS, folded
 from ...tensor.adding import summed
-from ..backends.steps import FUNCTIONS, folds
+from ..backends.steps import folds, is_fixed
 from .program import Program, Value
 
 Array = np.ndarray[Any, Any]
@@ -159,52 +159,48 @@ def _parts(tree: Any, change: Callable[[Symbol], Any]) -> Any:
     return tree
 
 
+def symbols_in(tree: Any) -> list[Symbol]:
+    """The symbols among arguments."""
+    if isinstance(tree, Symbol):
+        return [tree]
+    if isinstance(tree, dict):
+        tree = tuple(tree.values())
+    return [s for part in tree for s in symbols_in(part)] if isinstance(tree, (tuple, list)) else []
+
+
 def called(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Any NumPy function, as a call of the program."""
     if kwargs.get("out") is not None:
         raise Opaque
     if getattr(fn, "__module__", None) == "numpy.linalg" and isinstance(args[0], SymbolOfGpu):
         raise Opaque("CuPy has to be asked for its errors")
-    programs: list[Program] = []
-    _parts((args, kwargs), lambda s: programs.append(s.program))
+    program = symbols_in((args, kwargs))[0].program
     example = fn(*_parts(args, _example), **_parts(kwargs, _example))
-    if fn not in _FIXED and _depends(fn, args, kwargs, example):
+    if _depends(fn, args, kwargs, example):
         raise Opaque("the size or the dtype of what NumPy gives in it depends on values")
     if isinstance(example, list):
         example = tuple(example)
     if not all(isinstance(e, (np.ndarray, np.generic)) for e in (example if isinstance(example, tuple) else [example])):
         raise Opaque
-    made = programs[0].call(fn, _parts(args, _value), _parts(kwargs, _value), example)
+    made = program.call(fn, _parts(args, _value), _parts(kwargs, _value), example)
     if isinstance(example, tuple):
-        return tuple(made_in(programs[0], m, e) for m, e in zip(made, example, strict=True))
-    return made_in(programs[0], made, example)
+        return tuple(made_in(program, m, e) for m, e in zip(made, example, strict=True))
+    return made_in(program, made, example)
 
 
-# Functions whose result has a shape and a dtype that follow from those of the arguments. A function that is not here is
-# tried with other values.
-_FIXED = frozenset(
-    (
-        *FUNCTIONS, np.concatenate, np.stack, np.take, np.take_along_axis, np.cumsum, np.cumprod, np.sort, np.argsort,
-        np.argmax, np.argmin, np.pad, np.tile, np.mean, summed, folded,
-    )
-)  # fmt: skip
-_OF_VALUES = frozenset((np.linalg.eig, np.linalg.eigvals, np.unique))  # they have another dtype or size for rare values
+_OF_VALUES = (np.linalg.eig, np.linalg.eigvals, np.unique)  # they have another dtype or size for rare values
 
 
 def _depends(fn: Any, args: Any, kwargs: Any, example: Any) -> bool:
     """Whether the shape or the dtype of a result, or an error, may depend on values: it is another one for zeros or
     ones, or known to be."""
-    if fn is taken and not isinstance(args[1], Symbol) and not _parts_of(args[1]):
+    if is_fixed(fn) or (fn is taken and not symbols_in(args[1])):
         return False
     if fn in _OF_VALUES:
         return True
     for number in (0, 1):
-
-        def filled(s: Symbol, number: int = number) -> Array:
-            return np.full(s.shape, number, s.dtype)
-
         try:
-            found = fn(*_parts(args, filled), **_parts(kwargs, filled))
+            found = fn(*_filled(args, number), **_filled(kwargs, number))
         except IndexError:  # the numbers may be positions, which says nothing
             continue
         except Exception:
@@ -214,10 +210,8 @@ def _depends(fn: Any, args: Any, kwargs: Any, example: Any) -> bool:
     return False
 
 
-def _parts_of(tree: Any) -> list[Symbol]:
-    found: list[Symbol] = []
-    _parts(tree, lambda s: found.append(s) or s)  # type: ignore[func-returns-value]
-    return found
+def _filled(tree: Any, number: int) -> Any:
+    return _parts(tree, lambda s: np.full(s.shape, number, s.dtype))
 
 
 def _kinds(found: Any) -> list[tuple[Any, Any]]:
