@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...kernels.counterparts import folded
+from ...ops.shape.slices import placed
 from ...tensor.adding import summed
 from ...tensor.arrays import rolled
 
@@ -288,7 +289,7 @@ FUNCTIONS: dict[Any, Called] = {
     **dict.fromkeys(
         (
             np.concatenate, np.stack, np.take, np.take_along_axis, np.cumsum, np.cumprod, np.sort, np.argsort,
-            np.argmax, np.argmin, np.pad, np.tile, np.mean, summed, folded,
+            np.argmax, np.argmin, np.pad, np.tile, np.mean, summed, folded, placed.op.forward,
         ),
         _ANY,
     ),

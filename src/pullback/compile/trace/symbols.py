@@ -178,8 +178,7 @@ def called(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     example = fn(*_parts(args, _example), **_parts(kwargs, _example))
     if _depends(fn, args, kwargs, example):
         raise Opaque("the size or the dtype of what NumPy gives in it depends on values")
-    if isinstance(example, list):
-        example = tuple(example)
+    example = tuple(example) if isinstance(example, list) else example
     if not all(isinstance(e, (np.ndarray, np.generic)) for e in (example if isinstance(example, tuple) else [example])):
         raise Opaque
     made = program.call(fn, _parts(args, _value), _parts(kwargs, _value), example)
