@@ -27,7 +27,7 @@ from ..tensor.tensor import Edge, Tensor, wrap
 from .backends.steps import function
 from .plan.fuse import schedule
 from .plan.saving import Saving
-from .steps_alone import Key, NotRolledError, Ran, alike, apart, numbers, partial, stand_in
+from .steps_alone import Key, NotRolledError, Part, Ran, alike, apart, numbers, partial, stand_in
 from .trace.closure import Environment
 from .trace.consumed import is_iterator
 from .trace.lower import Lowered
@@ -59,16 +59,6 @@ def rolled(
     level.refusal, level.layouts, level.whole = before
     level.written_out.append(f"{name}() of {n} steps: {reason}" if n > 0 else f"{name}(): {reason}")
     return None
-
-
-class _Part(NamedTuple):
-    """The entries of a step as a trace, to be lowered."""
-
-    inputs: list[int]
-    examples: list[Any]
-    entries: list[Entry]
-    on_gpu: bool
-    met: tuple[int, ...] = ()
 
 
 class _Scan:
@@ -219,7 +209,7 @@ class _Stepped:
         made = {n for entry in entries for n in entry.results} | {*inside, *cots}
         named = [*(n for entry in entries for n in numbers((entry.args, entry.kwargs))), *outs, *found.values()]
         self.outside = [n for n in dict.fromkeys(named) if n not in made]
-        part: Any = _Part(
+        part: Any = Part(
             [*inside, *[n for n in cots if n is not None], *self.outside], level.examples, entries, level.on_gpu
         )
         lowered = Lowered(part, (), None, {}, ())

@@ -26,6 +26,7 @@ from .plan.replays import Graphs, Replayed
 from .plan.rounds import rounds_plan
 from .plan.saving import Saving
 from .rolled import rolled
+from .rolling import roll_up
 from .trace.closure import Environment
 from .trace.holders import equal, memory
 from .trace.program import Value
@@ -74,7 +75,7 @@ class Entry:
             if is_payload(t._data) and gpu_of(t._data) is None:
                 raise of_another_kind(t._data, environment.place(t))
         self._recorded, self._known = recorded, [known_of(t) for t in inputs]
-        self.traced = traced = trace(call, [t._data for t in inputs], self._known, rolled, recorded)
+        self.traced = traced = trace(call, [t._data for t in inputs], self._known, rolled, roll_up, recorded)
         self._known = [known._replace(grad=None) for known in self._known]  # the entry must not keep it alive
         environment.note_caches()
         self.arguments = traced.arguments
@@ -279,7 +280,7 @@ class Entry:
         if not all(present) or any(same):
             arrays = [t._data for t in tensors[: self.reached]]
             uniform = [s for s, p in zip(same, present, strict=True) if p]
-            traced = trace(self._call, arrays, self._known, rolled, self._recorded, traced, present, uniform)
+            traced = trace(self._call, arrays, self._known, rolled, roll_up, self._recorded, traced, present, uniform)
         chosen = [g if w else None for g, w in zip(traced.gradients, wanted, strict=True)]
         outs = list(dict.fromkeys(g for g in chosen if g is not None))
         inputs = [*self.arguments, *self._held, *self.kept, *traced.cotangents]

@@ -46,6 +46,16 @@ class Ran(NamedTuple):
     first: int
 
 
+class Part(NamedTuple):
+    """The entries of a step as a trace, to be lowered."""
+
+    inputs: list[int]
+    examples: list[Any]
+    entries: list[Entry]
+    on_gpu: bool
+    met: tuple[int, ...] = ()
+
+
 @contextlib.contextmanager
 def apart(level: Trace) -> Iterator[list[Entry]]:
     """A context in which a trace notes operations in a list of their own, and writes to nothing from before."""

@@ -80,8 +80,8 @@ class Lowered:
 
     def _apart(self, op: Op, entry: Entry) -> list[Value]:
         """The values that make up the operation's forward."""
-        args = _replaced(entry.args, self._symbol)
-        kwargs = _replaced(entry.kwargs, self._symbol)
+        args = replaced(entry.args, self._symbol)
+        kwargs = replaced(entry.kwargs, self._symbol)
         if any(s.dtype.kind == "V" for s in symbols_in((args, kwargs))):
             raise Opaque
         if op.joins:
@@ -139,7 +139,7 @@ class Lowered:
         examples = [self._examples[n] for n in entry.results]
         many = len(examples) > 1
         call = self._call_of(entry.op) if isinstance(entry.op, WholeOp) else whole(entry.op)
-        args, kwargs = _replaced(entry.args, self._boxed), _replaced(entry.kwargs, self._boxed)
+        args, kwargs = replaced(entry.args, self._boxed), replaced(entry.kwargs, self._boxed)
         found = self.program.call(call, args, kwargs, tuple(examples) if many else examples[0])
         return list(found) if many else [found]
 
@@ -206,13 +206,13 @@ def _tensors(tree: Any) -> Any:
     return {key: _tensors(part) for key, part in tree.items()} if isinstance(tree, dict) else tree
 
 
-def _replaced(tree: Any, change: Any) -> Any:
+def replaced(tree: Any, change: Any) -> Any:
     if isinstance(tree, Ref):
         return change(tree)
     if isinstance(tree, (tuple, list)):
-        parts = [_replaced(part, change) for part in tree]
+        parts = [replaced(part, change) for part in tree]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
-    return {key: _replaced(part, change) for key, part in tree.items()} if isinstance(tree, dict) else tree
+    return {key: replaced(part, change) for key, part in tree.items()} if isinstance(tree, dict) else tree
 
 
 def same(made: Array, expected: Array) -> bool:

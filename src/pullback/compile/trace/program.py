@@ -82,6 +82,7 @@ class Program:
         self.values: list[Value] = []
         self.on_gpu = False  # whether it runs on a GPU, where NumPy's functions have fewer forms
         self.whole_calls: dict[int, Any] = {}  # of the traces of one function: their n-th call that is no operation
+        self.kept: dict[Any, Any] = {}  # of the loops that are found in its traces: what each keeps of its steps
         self._known: dict[Any, Value] = {}
 
     def _make(
@@ -171,7 +172,7 @@ class Program:
         tree = (_slotted(args, values), _slotted(kwargs, values))
         many = isinstance(result, tuple)
         first = np.asarray(() if many else result)
-        key = _key_of(tree)
+        key = key_of(tree)
         made = self._make("call", fn, tuple(values), tree, first.shape, first.dtype, key=key)
         if not many:
             return made
@@ -217,7 +218,7 @@ class Rounds:
         """What is equal for loops that do the same."""
         arguments = [*self.carries, *self.xs, *self.closures]
         values = [
-            (v.number, v.kind, v.fn, tuple(a.number for a in v.args), _key_of(v.params), v.shape, v.dtype)
+            (v.number, v.kind, v.fn, tuple(a.number for a in v.args), key_of(v.params), v.shape, v.dtype)
             for v in reachable([*arguments, *self.nexts, *self.ys])
         ]
         places = [tuple(v.number for v in part) for part in (*self._parts(), self.nexts, self.ys)]
@@ -301,14 +302,14 @@ def _slotted(tree: Any, values: list[Value]) -> Any:
     return tree
 
 
-def _key_of(tree: Any) -> Any:
+def key_of(tree: Any) -> Any:
     """A key that is equal for equal arguments; unequal to every other if they cannot be compared."""
     if isinstance(tree, Slot):
         return ("slot", tree.i)
     if isinstance(tree, (tuple, list)):
-        return (type(tree), *map(_key_of, tree))
+        return (type(tree), *map(key_of, tree))
     if isinstance(tree, dict):
-        return (dict, *((key, _key_of(part)) for key, part in tree.items()))
+        return (dict, *((key, key_of(part)) for key, part in tree.items()))
     if isinstance(tree, slice):
         return (slice, tree.start, tree.stop, tree.step)
     if isinstance(tree, (np.ndarray, np.generic)):

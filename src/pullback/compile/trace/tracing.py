@@ -30,7 +30,7 @@ from .holders import CONTAINERS as HOLDING
 from .holders import PLAIN, content, contents, is_a, module_of
 from .late import LateError, Seek
 from .lower import Lowered
-from .program import Value
+from .program import Program, Value
 from .stand_in import TracedTensor
 from .training import Effects, LaterGradError, Training, has_hook
 from .whole_calls import of_function
@@ -97,6 +97,7 @@ def trace(
     arrays: Sequence[Array],
     known: Sequence[Known],
     loop: Callable[..., Any],
+    roll_up: Callable[..., Any],
     recorded: bool = True,
     earlier: Traced | None = None,
     wanted: Sequence[bool] | None = None,
@@ -104,7 +105,9 @@ def trace(
 ) -> Traced:
     """Trace `call`, a function of tensors that stand for the arrays, and of what reads its result while it is watched.
 
-    known: what is known of these tensors. loop: enters a loop (see `Trace`). recorded: whether operations are recorded.
+    known: what is known of these tensors. loop: enters a loop (see `Trace`). roll_up: makes loops of equal steps in the
+    trace, from it, the numbers that are needed, those of cotangents and of tensors from outside, and what is known of
+    loops. recorded: whether operations are recorded.
     earlier: a trace of the same function, whose values this one reuses. wanted: the results (of those that require
     grad) that get a gradient; None: all. uniform: the results whose gradient repeats one number.
     """
@@ -119,9 +122,15 @@ def trace(
         made = {n: v for n, v in zip(numbers, earlier.arguments, strict=True) if n is not None}
         captured = {n: t for n, t in captured.items() if n in made}
     repeated = {n for n, same in zip(found.cotangents, uniform, strict=False) if same}
-    lowered = Lowered(level, captured, None if earlier is None else earlier.lowered.program, made, repeated)
-    values = lowered.values
     gradients = dict(found.gradients)
+    program = Program() if earlier is None else earlier.lowered.program
+    roots = [*found.outs, *found.after, *gradients.values(), *found.grads]
+    rolled = roll_up(level, roots, found.cotangents, captured, program.kept)
+    level.entries = rolled.entries
+    lowered = Lowered(level, captured, program, made, repeated)
+    lowered.opaque.update(rolled.opaque)
+    values = lowered.values
+    values.update((n, values[rolled.now(n)]) for n in roots)
     return Traced(
         [values[n] for n in (*numbers, *found.grads) if n is not None] if earlier is None else earlier.arguments,
         tensors,
