@@ -13,13 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..interpreters.traced import Entry, Trace
+from ..interpreters.traced import Entry, Ref, Trace
 from ..ops.shape.slices import getitem, placed
+from ..table.writing import Through
+from .simplify import subscripts_of_write
 from .steps_alone import NotRolledError, numbers
 from .trace.lower import replaced
 from .trace.program import Slot, key_of
 
-FEWEST = 3
+FEWEST = 16
 """How many equal steps are rolled up."""
 
 _LONGEST = 512
@@ -28,7 +30,7 @@ _LONGEST = 512
 _LAG = 4
 """How many steps back a step may look."""
 
-_SUBSCRIPTS = (getitem.op, placed.op)
+_ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
 
 
 class Carry(NamedTuple):
@@ -57,11 +59,18 @@ class Rows(NamedTuple):
 
 
 class Filled(NamedTuple):
-    """A row that each step adds to a sum, which nothing else in the loop reads: the entries that place and add it."""
+    """A row that each step adds to a sum, or writes to a buffer, which nothing else in the loop reads.
+
+    place: the entry that has the subscripts; add: the one that adds, or the same if it is a write. argument: which of
+    the first one's tensors is the row. row: its entry and result, if a step makes it. after: the entry that fills the
+    same thing before it in a step; None if it is the first to do so.
+    """
 
     place: int
     add: int
-    row: int  # the entry of the step that makes the row
+    argument: int
+    row: tuple[int, int] | None
+    after: int | None
 
 
 class Steps:
@@ -69,12 +78,13 @@ class Steps:
 
     own: where a number is made: its step, entry and result. starts: the carries, each with the number that it has in
     the first step. elements: values that change from step to step, and that were there before. rows: by the entry that
-    takes it, the part of an array. fills: see `Filled`.
+    takes it, the part of an array. fills: see `Filled`. varying: numbers of Python's, by entry and argument, that are
+    not the same in each step.
     """
 
     def __init__(self, entries: Sequence[Entry], first: int, period: int, count: int) -> None:
         self.first, self.period, self.count = first, period, count
-        self.entries = entries[first : first + period * count]
+        self.entries = [*entries[first : first + period * count]]
         self.own: dict[int, tuple[int, int, int]] = {}
         for place, entry in enumerate(self.entries):
             self.own |= {n: (*divmod(place, period), r) for r, n in enumerate(entry.results)}
@@ -83,6 +93,7 @@ class Steps:
         self.closures: list[int] = []
         self.rows: dict[int, Rows] = {}
         self.fills: list[Filled] = []
+        self.varying: dict[tuple[int, int], tuple[float, ...]] = {}
 
     @property
     def end(self) -> int:
@@ -93,9 +104,44 @@ class Steps:
         """The number of a result of a step."""
         return self.entries[step * self.period + entry].results[result]
 
+    @property
+    def filled(self) -> set[int]:
+        """The entries whose results are sums or buffers that steps fill."""
+        return {fill.add for fill in self.fills}
+
+    def filling(self, fill: Filled) -> list[int]:
+        """The rows of all steps, by their numbers."""
+        entries = self.entries[fill.place :: self.period]
+        return [[*numbers(entry.args)][fill.argument] for entry in entries]
+
+    def before(self, fill: Filled) -> int:
+        """The number of what a row is added or written to, as if the rows of all steps before it were there."""
+        if fill.after is not None:
+            return self.number(self.count - 1, fill.after)
+        last = max(self.chain(fill))
+        return self.starts[Carry(last, 0, 1)]
+
+    def chain(self, fill: Filled) -> list[int]:
+        """The entries of a step, in order, that fill the same thing."""
+        found = [fill.add]
+        while (after := next((f.add for f in self.fills if f.after == found[-1]), None)) is not None:
+            found.append(after)
+        return found
+
+    def take_numbers(self, level: Trace, enter: Callable[[Any], tuple[int, ...]]) -> None:
+        """Let numbers that differ from step to step be elements of a constant. enter: the numbers of its elements."""
+        for (i, k), values in self.varying.items():
+            dtype = level.examples[self.number(0, i)].dtype
+            self.elements.append(enter(np.array(values, dtype)))
+            for j, n in enumerate(self.elements[-1]):
+                place = j * self.period + i
+                entry = self.entries[place]
+                self.entries[place] = entry._replace(args=(*entry.args[:k], Ref(n), *entry.args[k + 1 :]))
+        self.varying.clear()
+
     def step(self, step: int) -> list[Entry]:
         """The entries of a step that are computed in each."""
-        left_out = {*self.rows, *(i for fill in self.fills for i in fill[:2])}
+        left_out = {*self.rows, *self.filled}
         all_of_it = self.entries[step * self.period : (step + 1) * self.period]
         return [entry for i, entry in enumerate(all_of_it) if i not in left_out]
 
@@ -141,14 +187,33 @@ def _key(level: Trace, entry: Entry, place: int) -> Any:
         array = np.asarray(entry.args[0])
         return (None, array.shape, array.dtype, array.tobytes()) if array.size <= _LONGEST else place
     args = entry.args
-    if entry.op in _SUBSCRIPTS:
-        args = (args[0], tuple(int if type(part) is int else part for part in args[1]), *args[2:])
+    if (parts := _subscripts(entry)) is not None:
+        marked = tuple(int if type(part) is int else part for part in parts)
+        args = (*(a for a in args if isinstance(a, Ref)), marked, entry.op is placed.op and args[2])
+    elif _takes_numbers(level, entry):
+        args = tuple(float if type(a) in (int, float) else a for a in args)
     key = (entry.op.name, entry.op.forward, key_of(replaced((args, entry.kwargs), lambda ref: Slot(0))), kinds)
     try:
         hash(key)
     except TypeError:
         return place
     return key
+
+
+def _subscripts(entry: Entry) -> tuple[Any, ...] | None:
+    """The subscripts of a row that is taken, placed or written; None if the entry does something else."""
+    if entry.op is getitem.op or entry.op is placed.op:
+        found: tuple[Any, ...] = entry.args[1]
+        return found
+    return subscripts_of_write(entry) if entry.op is Through.op and isinstance(entry.args[1], Ref) else None
+
+
+def _takes_numbers(level: Trace, entry: Entry) -> bool:
+    """Whether a number of Python's among its operands can be an element of an array just as well."""
+    if entry.op is None or entry.op.name not in _ARITHMETIC or entry.kwargs or len(entry.args) != 2:
+        return False
+    dtypes = {level.examples[n].dtype for n in (*numbers(entry.args), *entry.results)}
+    return len(dtypes) == 1 and dtypes.pop().char in "fdFD"
 
 
 def _repeats(keys: Any) -> Iterator[tuple[int, int, int]]:
@@ -163,7 +228,7 @@ def _repeats(keys: Any) -> Iterator[tuple[int, int, int]]:
 
 def _places_of_fills(step: Sequence[Entry]) -> list[int]:
     """Where a step may begin instead, lest a row is placed in one and added in the next."""
-    return [i for i, entry in enumerate(step) if entry.op is placed.op and i]
+    return [i for i, entry in enumerate(step) if i and entry.op in (placed.op, Through.op)]
 
 
 # How a step hangs together with the others ----------------------------------------------------------------------------
@@ -185,16 +250,30 @@ def _enter(steps: Steps, i: int) -> int:
     each = [steps.entries[j * steps.period + i] for j in range(steps.count)]
     refs = [[*numbers((entry.args, entry.kwargs))] for entry in each]
     unlike = -1
-    if each[0].op in _SUBSCRIPTS and each[-1].args[1] != each[-2].args[1]:
-        rows, unlike = _rows([entry.args[1] for entry in each])
-        steps.rows[i] = rows
-        if each[0].op is getitem.op and (refs[-1] != refs[-2] or refs[-1][0] in steps.own):
-            raise NotRolledError("subscripts differ, and so does what they are of")
-    elif each[0].op in _SUBSCRIPTS:
-        unlike = max((j for j, entry in enumerate(each) if entry.args[1] != each[-1].args[1]), default=-1)
+    if (parts := _subscripts(each[-1])) is not None:
+        all_parts = [_subscripts(entry) for entry in each]
+        if parts != all_parts[-2]:
+            steps.rows[i], unlike = _rows(all_parts)
+            if each[0].op is getitem.op and (refs[-1] != refs[-2] or refs[-1][0] in steps.own):
+                raise NotRolledError("subscripts differ, and so does what they are of")
+        else:
+            unlike = _last_unlike(all_parts)
+    else:
+        for k, a in enumerate(each[-1].args):
+            if type(a) in (int, float) and any(entry.args[k] != a for entry in each):
+                numbers_there = [entry.args[k] for entry in each]
+                if numbers_there[-1] == numbers_there[-2]:
+                    unlike = max(unlike, _last_unlike(numbers_there))
+                else:
+                    steps.varying[i, k] = tuple(numbers_there)
     for values in zip(*refs, strict=True):
         unlike = max(unlike, _value(steps, values))
     return unlike
+
+
+def _last_unlike(values: Sequence[Any]) -> int:
+    """The last place in which a value is not the last one; -1 if all are equal."""
+    return max((j for j, value in enumerate(values) if value != values[-1]), default=-1)
 
 
 def _value(steps: Steps, values: tuple[int, ...]) -> int:
@@ -202,7 +281,7 @@ def _value(steps: Steps, values: tuple[int, ...]) -> int:
     own = steps.own
     place = own.get(values[-1])
     if values[-1] == values[-2]:
-        unlike = max((j for j, n in enumerate(values) if n != values[-1]), default=-1)
+        unlike = _last_unlike(values)
         if place is None and values[-1] not in steps.closures:
             steps.closures.append(values[-1])
         return unlike if place is None else max(unlike, place[0])
@@ -243,23 +322,75 @@ def _rows(subscripts: Sequence[tuple[Any, ...]]) -> tuple[Rows, int]:
 
 
 def _take_fills(steps: Steps, used: Callable[[int], Iterable[int]]) -> None:
-    """Note the sums to which each step adds a row."""
-    for place in [i for i in steps.rows if steps.entries[i].op is placed.op]:
-        (row,) = numbers(steps.entries[-steps.period + place].args)
-        made = steps.own.get(row)
-        users = {*used(steps.number(steps.count - 1, place))}
-        add = users.pop() - (steps.end - steps.period) if len(users) == 1 else -1
-        if made is None or made[::2] != (steps.count - 1, 0) or not place < add < steps.period:
-            raise NotRolledError("a row is placed that is not added up")
-        entry, carry = steps.entries[-steps.period + add], Carry(add, 0, 1)
-        adds = [steps.first + j * steps.period + add for j in range(steps.count)]
-        alone = all({*used(steps.number(j, place))} == {at} for j, at in enumerate(adds))
-        alone &= all({*used(steps.number(j, add))} == {at} for j, at in enumerate(adds[1:]))
-        terms = [*numbers(entry.args)]
-        known = entry.op is not None and entry.op.name == "add" and len(entry.args) == 2 and not entry.kwargs
-        if not (known and alone and carry in steps.starts and len(terms) == 2 and terms[0] != terms[1]):
-            raise NotRolledError("a row is placed that is not added up")
-        steps.fills.append(Filled(place, add, made[1]))
+    """Note the sums to which each step adds a row, and the buffers to which it writes one."""
+    last, users = steps.count - 1, {}
+    fills: dict[int, tuple[int, int]] = {}  # by the entry that adds: the one that places, and what it adds to
+    for place in steps.rows:
+        entry = steps.entries[-steps.period + place]
+        if entry.op is getitem.op:
+            continue
+        add = place
+        if entry.op is placed.op:
+            add = _only_user(steps, used, place, last)
+            entry = steps.entries[-steps.period + add]
+            known = entry.op is not None and entry.op.name == "add" and len(entry.args) == 2 and not entry.kwargs
+            if not known or not all(_only_user(steps, used, place, j) == add for j in range(last)):
+                raise _NOT_FILLED
+        terms = {*numbers(entry.args[:2])} - {steps.number(last, place)} if add != place else {entry.args[0].number}
+        if len(terms) != 1 or add in fills:
+            raise _NOT_FILLED
+        fills[add] = place, terms.pop()
+    for add, (place, before) in sorted(fills.items()):
+        where = steps.own.get(before)
+        if where is None or where[1] not in fills or where[0] not in (last, last - 1):
+            raise _NOT_FILLED
+        users[where[1]] = add
+        steps.fills.append(_filled(steps, place, add, where[1] if where[0] == last else None))
+    for add in fills:
+        if add not in users or (fills[add][0] == add) != (fills[users[add]][0] == users[add]):
+            raise _NOT_FILLED
+        ends = users[add] <= add  # the next row is that of the next step
+        for j in range(last if ends else last + 1):
+            if {*used(steps.number(j, add))} != {steps.first + (j + ends) * steps.period + users[add]}:
+                raise _NOT_FILLED
+    _refuse_mixed(steps)
+
+
+_NOT_FILLED = NotRolledError("a row is placed that is not added up, or written to what is read")
+
+
+def _only_user(steps: Steps, used: Callable[[int], Iterable[int]], place: int, step: int) -> int:
+    """The entry of the same step that alone takes the result of an entry."""
+    found = {*used(steps.number(step, place))}
+    user = found.pop() - steps.first - step * steps.period if len(found) == 1 else -1
+    if not place < user < steps.period:
+        raise _NOT_FILLED
+    return user
+
+
+def _filled(steps: Steps, place: int, add: int, after: int | None) -> Filled:
+    argument = int(place == add)
+    row = [*numbers(steps.entries[-steps.period + place].args)][argument]
+    made = steps.own.get(row)
+    if made is None and row in steps.closures:
+        raise NotRolledError("the same row is placed in each step")
+    return Filled(place, add, argument, None if made is None else made[1:], after)
+
+
+def _refuse_mixed(steps: Steps) -> None:
+    """NotRolledError if rows are written over one another, or are themselves sums or buffers that are filled."""
     for fill in steps.fills:
-        if any(fill.row in other[:2] for other in steps.fills) or fill.row in steps.rows:
-            raise NotRolledError("a row is placed that is itself placed or taken")
+        if fill.row is not None and (fill.row[0] in steps.filled or fill.row[0] in {f.place for f in steps.fills}):
+            raise _NOT_FILLED
+        if fill.place != fill.add:
+            continue
+        rows = steps.rows[fill.place]
+        for other in steps.chain(fill)[1:]:
+            parts, others = (
+                [part if type(part) is int else None for part in (*r.lead, ..., *r.tail)]
+                for r in (rows, steps.rows[other])
+            )
+            apart = [a != b for a, b in zip(parts, others, strict=False) if a is not None and b is not None]
+            alike = rows == steps.rows[other]
+            if not alike and (len(rows.lead) != len(steps.rows[other].lead) or not any(apart)):
+                raise NotRolledError("rows may be written over one another")

@@ -21,17 +21,15 @@ from ..ops.shape.reshape import unsqueeze
 from ..ops.shape.slices import getitem, placed
 from .plan.fuse import LoopStage, schedule
 from .repeats import Carry, Rows, Steps, may_repeat, steps_in
+from .simplify import now, renamed, simplified
 from .steps_alone import NotRolledError, Part, numbers
-from .trace.lower import Lowered, replaced, same
-from .trace.program import Rounds, Slot, Value, evaluated, key_of, reachable
+from .trace.lower import Lowered, same
+from .trace.program import Rounds, Value, evaluated, reachable
 from .trace.whole_calls import LoopOp
 
 LARGE = 4096
 """Steps of elementwise operations on more elements than these are left to the loops over elements, which make several
 steps of an element while it is at hand."""
-
-_SMALL = 512
-"""Constants of at most so many elements are compared with one another."""
 
 Kept = dict[tuple[int, int, int], list[tuple[int, int]]]
 """What is kept of each step of a loop: entry and result; by the place of the loop in its trace."""
@@ -95,7 +93,7 @@ class _RolledUp:
 
     def _roll(self, roots: Sequence[int], backward: float) -> bool:
         """Enter everything anew; whether there are loops."""
-        entries = self._once(self.level.entries)
+        entries = simplified(self.level, self.constants, lambda: map(self.now, roots), self.same)
         for place, entry in enumerate(entries):
             for n in numbers((entry.args, entry.kwargs)):
                 self._used[n].append(place)
@@ -109,7 +107,7 @@ class _RolledUp:
             try:
                 self._loop(steps)
             except NotRolledError:
-                self._enter_all(steps.entries)
+                self._enter_all(entries[steps.first : steps.end])
         self._enter_all(entries[place:])
         for n in roots:
             self._need(self.now(n))
@@ -117,40 +115,13 @@ class _RolledUp:
 
     # Entries ----------------------------------------------------------------------------------------------------------
 
-    def _once(self, entries: Sequence[Entry]) -> list[Entry]:
-        """The entries without those that compute again what an earlier one has."""
-        known: dict[Any, Any] = {}
-        for n in sorted(self.constants):
-            a = self.examples[n]
-            if a.size <= _SMALL and (first := known.setdefault((a.shape, a.dtype, a.tobytes()), n)) != n:
-                self.same[n] = first
-        found = []
-        for entry in map(self._renamed, entries):
-            key = (entry.op, key_of(replaced((entry.args, entry.kwargs), lambda ref: Slot(ref.number))))
-            try:
-                earlier = entry if entry.op is None else known.setdefault(key, entry)
-            except TypeError:
-                earlier = entry
-            if earlier is entry:
-                found.append(entry)
-            else:
-                self.same.update(zip(entry.results, earlier.results, strict=True))
-        return found
-
     def now(self, n: int) -> int:
         """The number that stands for one."""
-        while n in self.same:
-            n = self.same[n]
-        return n
-
-    def _renamed(self, entry: Entry) -> Entry:
-        if not any(n in self.same for n in numbers((entry.args, entry.kwargs))):
-            return entry
-        args, kwargs = replaced((entry.args, entry.kwargs), lambda ref: Ref(self.now(ref.number)))
-        return entry._replace(args=args, kwargs=kwargs)
+        return now(n, self.same)
 
     def _enter_all(self, entries: Iterable[Entry]) -> None:
-        for entry in map(self._renamed, entries):
+        for entry in entries:
+            entry = renamed(entry, self.same)
             if entry.op is stack.op and entry.args[1] == 0 and self._is_array(entry):
                 continue
             for n in numbers((entry.args, entry.kwargs)):
@@ -288,7 +259,7 @@ class _RolledUp:
         self._lazy |= {steps.number(j, i, r) for i, r in step.kept for j in order} - {*results}
         for i, rows_of in steps.rows.items():
             self._take_rows(steps, i, rows_of)
-        self._fill(steps, reverse)
+        self._fill(steps)
         self.opaque |= step.opaque
 
     def _outside(self, steps: Steps) -> dict[tuple[int, int], set[int]]:
@@ -327,30 +298,41 @@ class _RolledUp:
         return self.level.new(np.stack([self.examples[n] for n in ns])).number
 
     def _zeros(self, value: Value) -> int:
-        zeros = np.zeros(value.shape, value.dtype)
-        n = self.level.new(zeros).number
-        self.entries.append(Entry(None, (zeros,), {}, (n,)))
+        return self._constant(np.zeros(value.shape, value.dtype))
+
+    def _constant(self, array: Any) -> int:
+        n = self.level.new(array).number
+        self.entries.append(Entry(None, (array,), {}, (n,)))
         return n
 
-    def _fill(self, steps: Steps, reverse: bool) -> None:
-        """Add the rows of all steps to a sum at once."""
+    def enter_numbers(self, values: Any) -> tuple[int, ...]:
+        """The numbers of a constant's elements."""
+        array = self._constant(values)
+        found = tuple(self.level.new(value).number for value in values)
+        self._rows |= {n: _Row(array, (), (), at) for at, n in enumerate(found)}
+        return found
+
+    def _fill(self, steps: Steps) -> None:
+        """Add, or write, the rows of all steps to what they fill, at once."""
         for fill in steps.fills:
-            rows = steps.rows[fill.place]
-            made = [steps.number(j, fill.row) for j in range(steps.count)]
-            array = self._array(self._parts(made), rows.down)
-            shape = steps.entries[fill.place].args[2]
+            rows, entry = steps.rows[fill.place], steps.entries[fill.place]
+            array = self._array(self._parts([self.now(n) for n in steps.filling(fill)]), rows.down)
             start = rows.first - (steps.count - 1) * rows.down
-            start %= shape[len(rows.lead)]
+            start %= self.examples[entry.results[0]].shape[len(rows.lead)]
             index = (*rows.lead, slice(start, start + steps.count), *rows.tail)
             if rows.axis:
                 array = self._moved(array, 0, rows.axis)
+            before, result = self.now(steps.before(fill)), steps.number(steps.count - 1, fill.add)
+            self._need(before)
+            if fill.place == fill.add:
+                way = ((getitem.op, (index,)),)
+                self.entries.append(Entry(entry.op, (Ref(before), Ref(array), way), {}, (result,)))
+                continue
+            shape = entry.args[2]
             whole = np.zeros(shape, self.examples[array].dtype)
             whole[index] = self.examples[array]
             full = self._emit(placed.op, (Ref(array), index, shape), whole)
-            before = self.now(steps.starts[Carry(fill.add, 0, 1)])
-            self._need(before)
-            add = steps.entries[fill.add].op
-            self.entries.append(Entry(add, (Ref(before), Ref(full)), {}, (steps.number(steps.count - 1, fill.add),)))
+            self.entries.append(Entry(steps.entries[fill.add].op, (Ref(before), Ref(full)), {}, (result,)))
 
 
 class _Step:
@@ -363,11 +345,11 @@ class _Step:
 
     def __init__(self, rolled: _RolledUp, steps: Steps, outside: dict[tuple[int, int], set[int]]) -> None:
         self.steps, self._examples = steps, rolled.examples
-        filled = {Carry(fill.add, 0, 1) for fill in steps.fills}
-        self.carries = sorted(c for c in steps.starts if c not in filled)
+        self.carries = sorted(c for c in steps.starts if c.entry not in steps.filled)
         last = steps.count - 1
         self.kept, self._last_only = self._keeps(outside, rolled.kept)
         at_last = [steps.number(last - c.lag, *c[:2]) for c in self.carries]
+        steps.take_numbers(rolled.level, rolled.enter_numbers)
         xs: list[Any] = [*steps.elements, *(i for i in steps.rows if steps.entries[i].op is getitem.op)]
         at_last += [self._x(x, last) for x in xs]
         met = [n for n in steps.closures if n in rolled.constants]
@@ -407,14 +389,14 @@ class _Step:
     ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """What is kept of each step, and what of the last one alone: entry and result."""
         steps = self.steps
-        left_out = {*steps.rows, *(fill.add for fill in steps.fills)}
+        left_out = {*steps.rows, *steps.filled}
         given = {(c.entry, c.result, steps.count - c.lag) for c in self.carries}
         wanted = {
             place: {j for j in at if (*place, j) not in given}
             for place, at in outside.items()
             if place[0] not in left_out
         }
-        rows = {(fill.row, 0) for fill in steps.fills}
+        rows = {fill.row for fill in steps.fills if fill.row is not None and fill.row[0] not in steps.rows}
         kept = sorted({place for place, at in wanted.items() if at - {steps.count - 1}} | rows)
         before = known.setdefault((steps.first, steps.period, steps.count), kept)
         kept = before if {*kept} <= {*before} else kept
