@@ -16,10 +16,8 @@ import numpy as np
 from ..interpreters.traced import Entry, Ref, Trace
 from ..ops.shape.slices import getitem, placed
 from ..table.writing import Through
-from .simplify import subscripts_of_write
-from .steps_alone import NotRolledError, numbers
-from .trace.lower import replaced
-from .trace.program import Slot, key_of
+from .simplify import Noted, flat, subscripts_of_write
+from .steps_alone import NotRolledError
 
 FEWEST = 16
 """How many equal steps are rolled up."""
@@ -82,9 +80,10 @@ class Steps:
     not the same in each step.
     """
 
-    def __init__(self, entries: Sequence[Entry], first: int, period: int, count: int) -> None:
+    def __init__(self, entries: Sequence[Noted], first: int, period: int, count: int) -> None:
         self.first, self.period, self.count = first, period, count
-        self.entries = [*entries[first : first + period * count]]
+        part = entries[first : first + period * count]
+        self.entries, self.refs = [noted.entry for noted in part], [noted.refs for noted in part]
         self.own: dict[int, tuple[int, int, int]] = {}
         for place, entry in enumerate(self.entries):
             self.own |= {n: (*divmod(place, period), r) for r, n in enumerate(entry.results)}
@@ -111,8 +110,7 @@ class Steps:
 
     def filling(self, fill: Filled) -> list[int]:
         """The rows of all steps, by their numbers."""
-        entries = self.entries[fill.place :: self.period]
-        return [[*numbers(entry.args)][fill.argument] for entry in entries]
+        return [refs[fill.argument] for refs in self.refs[fill.place :: self.period]]
 
     def before(self, fill: Filled) -> int:
         """The number of what a row is added or written to, as if the rows of all steps before it were there."""
@@ -152,7 +150,7 @@ def may_repeat(entries: Sequence[Entry]) -> bool:
 
 
 def steps_in(
-    level: Trace, entries: Sequence[Entry], used: Callable[[int], Iterable[int]], backward: float
+    level: Trace, entries: Sequence[Noted], used: Callable[[int], Iterable[int]], backward: float
 ) -> list[Steps]:
     """The stretches of equal steps, in order.
 
@@ -160,8 +158,9 @@ def steps_in(
     program of its own.
     """
     known: dict[Any, int] = {}
-    all_keys = [(entry.results[0] >= backward, _key(level, entry, i)) for i, entry in enumerate(entries)]
-    keys = np.array([known.setdefault(key, len(known)) for key in all_keys])
+    kinds: dict[Any, int] = {}
+    kind_of = [kinds.setdefault((a.shape, a.dtype), len(kinds)) for a in level.examples]
+    keys = np.array([known.setdefault(_key(level, e, kind_of, backward, i), len(known)) for i, e in enumerate(entries)])
     found: list[Steps] = []
     for period, first, end in _repeats(keys):
         for other in found:
@@ -179,25 +178,20 @@ def steps_in(
     return sorted(found, key=lambda steps: steps.first)
 
 
-def _key(level: Trace, entry: Entry, place: int) -> Any:
-    """What is equal for entries that do the same with other values; the numbers among subscripts may differ."""
-    kinds = [level.examples[n] for n in (*numbers((entry.args, entry.kwargs)), *entry.results)]
-    kinds = tuple((a.shape, a.dtype) for a in kinds)
+def _key(level: Trace, noted: Noted, kind_of: Sequence[int], backward: float, place: int) -> Any:
+    """What is equal for entries that do the same with other values. Numbers among them may differ."""
+    entry, refs, key = noted
+    if key is None:
+        return place
     if entry.op is None:
         array = np.asarray(entry.args[0])
-        return (None, array.shape, array.dtype, array.tobytes()) if array.size <= _LONGEST else place
-    args = entry.args
-    if (parts := _subscripts(entry)) is not None:
-        marked = tuple(int if type(part) is int else part for part in parts)
-        args = (*(a for a in args if isinstance(a, Ref)), marked, entry.op is placed.op and args[2])
-    elif _takes_numbers(level, entry):
-        args = tuple(float if type(a) in (int, float) else a for a in args)
-    key = (entry.op.name, entry.op.forward, key_of(replaced((args, entry.kwargs), lambda ref: Slot(0))), kinds)
-    try:
-        hash(key)
-    except TypeError:
-        return place
-    return key
+        key = (array.shape, array.dtype, array.tobytes()) if array.size <= _LONGEST else place
+    elif (parts := _subscripts(entry)) is not None:
+        key = entry.op, *[int if type(part) is int else flat(part, []) for part in parts]
+        key = (*key, entry.args[2]) if entry.op is placed.op else key
+    elif _takes_numbers(level, entry, refs):
+        key = entry.op, *[float if type(a) in (int, float) else Ref for a in entry.args]
+    return entry.results[0] >= backward, key, *[kind_of[n] for n in (*refs, *entry.results)]
 
 
 def _subscripts(entry: Entry) -> tuple[Any, ...] | None:
@@ -208,11 +202,11 @@ def _subscripts(entry: Entry) -> tuple[Any, ...] | None:
     return subscripts_of_write(entry) if entry.op is Through.op and isinstance(entry.args[1], Ref) else None
 
 
-def _takes_numbers(level: Trace, entry: Entry) -> bool:
+def _takes_numbers(level: Trace, entry: Entry, refs: Sequence[int]) -> bool:
     """Whether a number of Python's among its operands can be an element of an array just as well."""
     if entry.op is None or entry.op.name not in _ARITHMETIC or entry.kwargs or len(entry.args) != 2:
         return False
-    dtypes = {level.examples[n].dtype for n in (*numbers(entry.args), *entry.results)}
+    dtypes = {level.examples[n].dtype for n in (*refs, *entry.results)}
     return len(dtypes) == 1 and dtypes.pop().char in "fdFD"
 
 
@@ -226,15 +220,15 @@ def _repeats(keys: Any) -> Iterator[tuple[int, int, int]]:
                 yield period, first, last + period
 
 
-def _places_of_fills(step: Sequence[Entry]) -> list[int]:
+def _places_of_fills(step: Sequence[Noted]) -> list[int]:
     """Where a step may begin instead, lest a row is placed in one and added in the next."""
-    return [i for i, entry in enumerate(step) if i and entry.op in (placed.op, Through.op)]
+    return [i for i, noted in enumerate(step) if i and noted.entry.op in (placed.op, Through.op)]
 
 
 # How a step hangs together with the others ----------------------------------------------------------------------------
 
 
-def _settled(entries: Sequence[Entry], first: int, period: int, count: int) -> Steps:
+def _settled(entries: Sequence[Noted], first: int, period: int, count: int) -> Steps:
     """The steps, without those at the beginning that are not like the others. NotRolledError if too few are left."""
     while count >= FEWEST:
         steps = Steps(entries, first, period, count)
@@ -247,8 +241,7 @@ def _settled(entries: Sequence[Entry], first: int, period: int, count: int) -> S
 
 def _enter(steps: Steps, i: int) -> int:
     """Note what entry i of the steps takes. The last step in which it is not as in the last two; -1 if it always is."""
-    each = [steps.entries[j * steps.period + i] for j in range(steps.count)]
-    refs = [[*numbers((entry.args, entry.kwargs))] for entry in each]
+    each, refs = steps.entries[i :: steps.period], steps.refs[i :: steps.period]
     unlike = -1
     if (parts := _subscripts(each[-1])) is not None:
         all_parts = [_subscripts(entry) for entry in each]
@@ -336,7 +329,7 @@ def _take_fills(steps: Steps, used: Callable[[int], Iterable[int]]) -> None:
             known = entry.op is not None and entry.op.name == "add" and len(entry.args) == 2 and not entry.kwargs
             if not known or not all(_only_user(steps, used, place, j) == add for j in range(last)):
                 raise _NOT_FILLED
-        terms = {*numbers(entry.args[:2])} - {steps.number(last, place)} if add != place else {entry.args[0].number}
+        terms = {*steps.refs[-steps.period + add][: 2 if add != place else 1]} - {steps.number(last, place)}
         if len(terms) != 1 or add in fills:
             raise _NOT_FILLED
         fills[add] = place, terms.pop()
@@ -370,7 +363,7 @@ def _only_user(steps: Steps, used: Callable[[int], Iterable[int]], place: int, s
 
 def _filled(steps: Steps, place: int, add: int, after: int | None) -> Filled:
     argument = int(place == add)
-    row = [*numbers(steps.entries[-steps.period + place].args)][argument]
+    row = steps.refs[-steps.period + place][argument]
     made = steps.own.get(row)
     if made is None and row in steps.closures:
         raise NotRolledError("the same row is placed in each step")

@@ -21,8 +21,8 @@ from ..ops.shape.reshape import unsqueeze
 from ..ops.shape.slices import getitem, placed
 from .plan.fuse import LoopStage, schedule
 from .repeats import Carry, Rows, Steps, may_repeat, steps_in
-from .simplify import now, renamed, simplified
-from .steps_alone import NotRolledError, Part, numbers
+from .simplify import Noted, now, renamed, simplified
+from .steps_alone import NotRolledError, Part
 from .trace.lower import Lowered, same
 from .trace.program import Rounds, Value, evaluated, reachable
 from .trace.whole_calls import LoopOp
@@ -94,8 +94,8 @@ class _RolledUp:
     def _roll(self, roots: Sequence[int], backward: float) -> bool:
         """Enter everything anew; whether there are loops."""
         entries = simplified(self.level, self.constants, lambda: map(self.now, roots), self.same)
-        for place, entry in enumerate(entries):
-            for n in numbers((entry.args, entry.kwargs)):
+        for place, noted in enumerate(entries):
+            for n in noted.refs:
                 self._used[n].append(place)
         for n in roots:
             self._used[self.now(n)].append(len(entries))
@@ -119,37 +119,37 @@ class _RolledUp:
         """The number that stands for one."""
         return now(n, self.same)
 
-    def _enter_all(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            entry = renamed(entry, self.same)
-            if entry.op is stack.op and entry.args[1] == 0 and self._is_array(entry):
+    def _enter_all(self, entries: Iterable[Noted]) -> None:
+        for entry, refs, _ in entries:
+            if any(n in self.same for n in refs):
+                entry, refs = renamed(entry, self.same), [*map(self.now, refs)]
+            if entry.op is stack.op and entry.args[1] == 0 and self._is_array(entry.results[0], refs):
                 continue
-            for n in numbers((entry.args, entry.kwargs)):
+            for n in refs:
                 self._need(n)
             self.entries.append(entry)
             if entry.op is getitem.op:
                 self._note_row(entry)
             elif entry.op is not None and entry.op.name == "_unbind":
-                (array,), dim = numbers(entry.args), entry.args[1]
+                (array,), dim = refs, entry.args[1]
                 lead = (slice(None),) * (dim % self.examples[array].ndim)
                 self._rows |= {n: _Row(array, lead, (), at) for at, n in enumerate(entry.results)}
 
     def _note_row(self, entry: Entry) -> None:
         """Note that the result is a row, if one subscript is a whole number."""
-        (array,), parts = numbers(entry.args), entry.args[1]
+        array, parts = entry.args[0].number, entry.args[1]
         places = [k for k, part in enumerate(parts) if type(part) is int]
         if len(places) == 1 and all(isinstance(part, slice) for part in parts[: places[0]]):
             (k,) = places
             at = parts[k] % self.examples[array].shape[k]
             self._rows[entry.results[0]] = _Row(array, parts[:k], parts[k + 1 :], at)
 
-    def _is_array(self, entry: Entry) -> bool:
+    def _is_array(self, result: int, rows: Sequence[int]) -> bool:
         """Whether rows are stacked that lie in an array as they are; it then stands for the result."""
-        rows = [*numbers(entry.args)]
         parts = self._parts(rows)
         if len(parts) > max(1, len(rows) // 4):
             return False
-        self.same[entry.results[0]] = self._array(parts, False)
+        self.same[result] = self._array(parts, False)
         return True
 
     def _emit(self, op: Any, args: tuple[Any, ...], example: Any) -> int:
@@ -280,7 +280,7 @@ class _RolledUp:
     def _row_of(self, steps: Steps, i: int, step: int) -> _Row:
         """The row that entry i takes in a step."""
         rows = steps.rows[i]
-        (array,) = numbers(steps.entries[i].args)
+        array = steps.refs[i][0]
         at = rows.first + (-step if rows.down else step)
         array = self.now(array)
         return _Row(array, rows.lead, rows.tail, at % self.examples[array].shape[len(rows.lead)])
@@ -338,9 +338,9 @@ class _RolledUp:
 class _Step:
     """The program of a step.
 
-    carries, xs, closures: its arguments, in words of `Steps`; an x is a sequence, or the entry that takes a row. ys: the
-    results of each step that are kept, and no carries; histories: the carries that are kept. last_only: values of which
-    the last one is used.
+    carries, xs, closures: its arguments, in words of `Steps`; an x is a sequence, or the entry that takes a row.
+    ys: the results of each step that are kept, and no carries; histories: the carries that are kept. last_only: values
+    whose last one alone is used.
     """
 
     def __init__(self, rolled: _RolledUp, steps: Steps, outside: dict[tuple[int, int], set[int]]) -> None:

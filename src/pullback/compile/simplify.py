@@ -8,17 +8,24 @@ read as it was written is what was written.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..interpreters.traced import Entry, Ref, Trace
 from ..ops.shape.slices import getitem
 from ..table.writing import Through
-from .steps_alone import numbers
 from .trace.lower import replaced
-from .trace.program import Slot, key_of
+from .trace.program import key_of
 
 _SMALL = 512
 """Constants of at most so many elements are compared with one another."""
+
+
+class Noted(NamedTuple):
+    """An entry, the numbers of the tensors among its arguments, and a key for all that is not."""
+
+    entry: Entry
+    refs: Sequence[int]
+    key: Any
 
 
 def subscripts_of_write(entry: Entry) -> tuple[Any, ...] | None:
@@ -29,9 +36,24 @@ def subscripts_of_write(entry: Entry) -> tuple[Any, ...] | None:
     return args[0] if op is getitem.op else None
 
 
+def flat(tree: Any, refs: list[int]) -> Any:
+    """A key that is equal for equal arguments, whatever their tensors are; the numbers of those are added to a list."""
+    kind = type(tree)
+    if kind is Ref:
+        refs.append(tree.number)
+        return Ref
+    if kind is tuple or kind is list:
+        return (kind, *[flat(part, refs) for part in tree])
+    if kind is int or kind is bool or kind is str or tree is None:
+        return kind, tree
+    if kind is dict:
+        return (dict, *[(key, flat(part, refs)) for key, part in tree.items()])
+    return key_of(replaced(tree, lambda ref: refs.append(ref.number)))
+
+
 def simplified(
     level: Trace, constants: Iterable[int], roots: Callable[[], Iterable[int]], same: dict[int, int]
-) -> list[Entry]:
+) -> list[Noted]:
     """The entries that are needed.
 
     constants: the numbers of tensors from outside that never change. roots: the numbers that are needed. same: gets the
@@ -43,22 +65,25 @@ def simplified(
         if a.size <= _SMALL and (first := known.setdefault((a.shape, a.dtype, a.tobytes()), n)) != n:
             same[n] = first
     writes: dict[int, tuple[Entry, tuple[Any, ...]]] = {}
-    found = []
+    found: list[Noted] = []
     for entry in level.entries:
-        entry = renamed(entry, same)
+        refs: list[int] = []
+        key = (entry.op, flat((entry.args, entry.kwargs), refs))
+        if any(n in same for n in refs):
+            entry, refs = renamed(entry, same), [now(n, same) for n in refs]
         if entry.op is getitem.op:
             entry = _read(level, entry, writes, same)
             if entry.results[0] in same:
                 continue
+            refs = [entry.args[0].number]
         elif (parts := subscripts_of_write(entry)) is not None:
             writes[entry.results[0]] = entry, parts
-        key = (entry.op, key_of(replaced((entry.args, entry.kwargs), lambda ref: Slot(ref.number))))
         try:
-            earlier = entry if entry.op is None else known.setdefault(key, entry)
+            earlier = entry if entry.op is None else known.setdefault((key, *refs), entry)
         except TypeError:  # arguments that cannot be compared
-            earlier = entry
+            earlier, key = entry, None
         if earlier is entry:
-            found.append(entry)
+            found.append(Noted(entry, refs, key))
         else:
             same.update(zip(entry.results, earlier.results, strict=True))
     return _needed(found, roots())
@@ -66,8 +91,6 @@ def simplified(
 
 def renamed(entry: Entry, same: dict[int, int]) -> Entry:
     """An entry with the numbers that stand for those of its arguments."""
-    if same.keys().isdisjoint(numbers((entry.args, entry.kwargs))):
-        return entry
     args, kwargs = replaced((entry.args, entry.kwargs), lambda ref: Ref(now(ref.number, same)))
     return entry._replace(args=args, kwargs=kwargs)
 
@@ -108,11 +131,11 @@ def _apart(one: Sequence[Any], other: Sequence[Any], shape: Sequence[int]) -> bo
     return False
 
 
-def _needed(entries: Sequence[Entry], roots: Iterable[int]) -> list[Entry]:
+def _needed(entries: Sequence[Noted], roots: Iterable[int]) -> list[Noted]:
     """The entries that make what is needed, in order."""
     needed, found = {*roots}, []
-    for entry in reversed(entries):
-        if not needed.isdisjoint(entry.results):
-            found.append(entry)
-            needed.update(numbers((entry.args, entry.kwargs)))
+    for noted in reversed(entries):
+        if not needed.isdisjoint(noted.entry.results):
+            found.append(noted)
+            needed.update(noted.refs)
     return found[::-1]
