@@ -31,8 +31,9 @@ LARGE = 4096
 """Steps of elementwise operations on more elements than these are left to the loops over elements, which make several
 steps of an element while it is at hand."""
 
-Kept = dict[tuple[int, int, int], list[tuple[int, int]]]
-"""What is kept of each step of a loop: entry and result; by the place of the loop in its trace."""
+Kept = dict[tuple[int, int, int], tuple[list[tuple[int, int]], list[tuple[int, int]]]]
+"""What is kept of each step of a loop, and what of the last one alone: entry and result; by the place of the loop in its
+trace."""
 
 
 def roll_up(
@@ -398,9 +399,10 @@ class _Step:
         }
         rows = {fill.row for fill in steps.fills if fill.row is not None and fill.row[0] not in steps.rows}
         kept = sorted({place for place, at in wanted.items() if at - {steps.count - 1}} | rows)
-        before = known.setdefault((steps.first, steps.period, steps.count), kept)
-        kept = before if {*kept} <= {*before} else kept
-        return kept, sorted(place for place, at in wanted.items() if at and place not in kept)
+        last = sorted(place for place, at in wanted.items() if at and place not in kept)
+        before = known.setdefault((steps.number(0, 0), steps.period, steps.count), (kept, last))
+        covers = {*kept} <= {*before[0]} and {*last} <= {*before[0], *before[1]}
+        return before if covers else (kept, last)
 
     def lasts(self) -> list[int]:
         """The numbers of the last carries."""
@@ -423,6 +425,11 @@ class _Step:
         sizes = [v.size for stage in stages if isinstance(stage, LoopStage) for v in (*stage.inputs, *stage.outputs)]
         if len(sizes) and all(isinstance(stage, LoopStage) for stage in stages) and max(sizes) > LARGE:
             raise NotRolledError("its steps are loops over many elements")
+        for fill in steps.fills:
+            part, rows = self._examples[steps.number(0, fill.place)], steps.rows[fill.place]
+            part = part[(*rows.lead, rows.first, *rows.tail)]
+            if any(self._examples[n].shape != part.shape for n in steps.filling(fill)):
+                raise NotRolledError("a row is written with fewer elements than it has")
         for step in {steps.count - 1, max([steps.count // 2, *(c.lag for c in self.carries)])}:
             given = [steps.number(step - c.lag, *c[:2]) for c in self.carries]
             arrays = [self._examples[n] for n in given] + [np.zeros(v.shape, v.dtype) for v in self.last_only]

@@ -7,6 +7,7 @@ alone is computed at once.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
@@ -16,6 +17,9 @@ import numpy as np
 from ..backends.steps import facts
 
 Shape = tuple[int, ...]
+
+_COMPARED = 1 << 20
+"""Constants of at most so many bytes are compared with one another."""
 
 
 class Value:
@@ -116,7 +120,9 @@ class Program:
         if array.size == 1:
             return self.reshape(self.const(array.reshape(-1)[0], array.dtype), array.shape)
         held = np.ascontiguousarray(array)
-        return self._make("array", None, (), held, array.shape, array.dtype, key=(id(held), held.tobytes()[:0]))
+        # a later trace of the same function makes its constants anew, and is to find the values that depend on them
+        key = hashlib.sha256(held.view(np.uint8)).digest() if held.nbytes <= _COMPARED else id(held)
+        return self._make("array", None, (), held, array.shape, array.dtype, key=key)
 
     def map(self, name: str, args: Sequence[Value], dtype: Any) -> Value:
         """A ufunc of values of the dtypes of one of its loops, or "where" or "cast"."""
