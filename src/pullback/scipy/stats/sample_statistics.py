@@ -28,9 +28,7 @@ from .univariate import real, replaced
 Interval = type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]).confidence_interval())
 _beta, _t = DISTRIBUTIONS["beta"], DISTRIBUTIONS["t"]
 
-with np.errstate(
-    all="ignore"
-):  # through two points, rising and level: SciPy 1.18 has NaN where others have 0, 1
+with np.errstate(all="ignore"):  # through two points, rising and level: SciPy 1.18 has NaN where others have 0, 1
     _RISING, _LEVEL = (scipy.stats.linregress([0.0, 1.0], [0.0, last]) for last in (1.0, 0.0))
 
 
