@@ -28,8 +28,8 @@ def of_counts(counts: Counts) -> str:
     eager, numpy, c = (f"{counts.programs(kind):,}" for kind in KINDS)
     unsettled = sum(len(counts.open(kind)) for kind in KINDS)
     return (
-        f"So far {eager} programs were compared with PyTorch, {numpy} in the NumPy form and {c} in C. Each difference that "
-        f"they showed, also those of the last hour below, is mended or has its reason by now; {unsettled} are open."
+        f"So far {eager} programs were compared with PyTorch, {numpy} in the NumPy form and {c} in C. Of those that "
+        f"differed, also in the last hour below, {unsettled} are open: the others are mended or have their reason."
     )
 
 
