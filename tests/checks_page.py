@@ -24,9 +24,13 @@ def written(whole: str, name: str, text: str) -> str:
 
 
 def of_counts(counts: Counts) -> str:
-    """The sentence that says how many random programs have been run."""
+    """The sentences that say how many random programs have been run, and how many of them are not settled."""
     eager, numpy, c = (f"{counts.programs(kind):,}" for kind in KINDS)
-    return f"So far {eager} programs were compared with PyTorch, {numpy} in the NumPy form and {c} in C."
+    unsettled = sum(len(counts.open(kind)) for kind in KINDS)
+    return (
+        f"So far {eager} programs were compared with PyTorch, {numpy} in the NumPy form and {c} in C. Of those that "
+        f"differed, also in the last hour below, {unsettled} are open: the others are mended or have their reason."
+    )
 
 
 def of_meant(counts: Counts) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import pullback
-from pullback.autograd import Function
+from pullback import func
+from pullback.autograd import Function, forward_ad
 from tests.programs.func.common import f_of, points
 from tests.programs.func.functions import cube, cube_jvp
 from tests.side_by_side import constant, leaf
@@ -239,6 +240,34 @@ def test_a_jvp_of_none_is_zero() -> None:
 
 
 # linearize of functions that write ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["minimum", "mul", "add", "atan2"])
+@pytest.mark.parametrize("mode", ["jacfwd", "linearize", "jvp", "make_dual"])
+def test_the_tensor_that_is_the_argument_may_be_written_to_by_its_own_name(mode: str, op: str) -> None:
+    """Both are one memory: the argument has the new value, and its own tangent; the tensor has that of the write."""
+    x = pullback.tensor(-1.5)
+
+    def f(t: Any) -> Any:
+        x.sub_(t * 0.5)
+        return getattr(pullback, op)(x, t)
+
+    one = pullback.ones(())
+    if mode == "jacfwd":
+        found = func.jacfwd(f)(x)
+    elif mode == "linearize":
+        value, push = func.linearize(f, x)
+        assert value.item() == getattr(pullback, op)(pullback.tensor(-0.75), pullback.tensor(-0.75)).item()
+        found = push(one).clone()
+    elif mode == "jvp":
+        found = func.jvp(f, (x,), (one,))[1]
+    else:
+        with forward_ad.dual_level():
+            found = forward_ad.unpack_dual(f(forward_ad.make_dual(x, one))).tangent.clone()
+    assert x.item() == -0.75
+    at = pullback.tensor(-0.75)
+    expected = func.jvp(lambda a, b: getattr(pullback, op)(a, b), (at, at), (one * -0.5, one))[1]
+    assert found.item() == pytest.approx(expected.item())
 
 
 def _writes_its_argument(a: Any) -> Any:

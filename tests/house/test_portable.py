@@ -88,7 +88,7 @@ def test_nothing_is_asked_for_without_a_look() -> None:
 
 WINDOWS = """
 import concurrent.futures, multiprocessing, pathlib, select, signal, socket, subprocess, tempfile, time, zipfile
-import os, sys
+import os, shutil, sys, types
 import numpy, numpy.testing
 folder = pathlib.Path(tempfile.mkdtemp())
 for module in {modules!r}:
@@ -97,6 +97,7 @@ for module, names in {names!r}.items():
     for name in names:
         vars(sys.modules[module]).pop(name, None)
 sys.platform = "win32"
+shutil._winapi = types.SimpleNamespace(NeedCurrentDirectoryForExePath=lambda name: True)  # which Windows has
 
 class Windows(type(os)):
     "The module os, which calls itself that of Windows; pathlib knows better."

@@ -295,6 +295,14 @@ def refused_right(d: Shown) -> bool:
     return bool(steps) and all(right(replace(d, what=f"values of {step.out}")) for step in steps)
 
 
+def refused_in_reverse_alone(d: Shown) -> bool:
+    """Whether the step that torch refuses is the same in forward mode, in which nothing is refused or differs."""
+    forward = replaced(d.program, "lib.func.jacrev(", "lib.func.jacfwd(")
+    outs = [step.out for step in d.program if d.what == f"refused: {step.form}" and step.out]
+    alike = [same_here(replace(d, what=f"values of {out}"), forward) for out in outs]
+    return bool(alike) and all(alike) and nothing_shown(forward)
+
+
 def refused_operands_right(d: Shown) -> bool:
     """Whether what the step that torch refuses reads is right in pullback."""
     names = {name for step in d.program if d.what == f"refused: {step.form}" for name in step.names}

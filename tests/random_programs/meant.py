@@ -46,6 +46,7 @@ from tests.random_programs.evidence import (
     once,
     only_denormal,
     passes_through_nothing_freed,
+    refused_in_reverse_alone,
     refused_in_turn,
     refused_operands_right,
     refused_results,
@@ -595,6 +596,19 @@ REASONS: dict[str, Reason] = {
     ),
     "a part that a write did not reach keeps its place, apart from hooks that its base gets then": lambda d: (
         d.what.startswith("gradients of") and "raises" not in d.answers and beside_a_hook(d)
+    ),
+    "a part that a write did not reach has no gradient by what was written: torch's may be zero": lambda d: (
+        d.what.startswith("gradients of")
+        and "raises" not in d.answers
+        and "None" in d.ours
+        and nothing_shown(copied_parts(d.program))
+        and same_here(d, copied_parts(d.program))
+    ),
+    "within `vmap`, torch cannot compute gradients of a convolution for no elements": lambda d: (
+        d.transforms
+        and d.inside("conv1d(", "conv2d(", "conv3d(")
+        and d.only_torch_refuses(r"expected weight to be at least \d+ at dimension 0, but got weight of size \[0")
+        and refused_in_reverse_alone(d)
     ),
     "no NaN comes past the mask of `amax`: torch multiplies by it": lambda d: (
         d.does(".amax(")

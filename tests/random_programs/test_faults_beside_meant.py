@@ -461,6 +461,21 @@ v6, v7 = v3.tensor_split(2, -1)[:2]
 v9 = v7.zero_()
 v3.register_hook(lambda g: g * 2)
 """
+NOT_REACHED = """
+v1 = lib.tensor([0.5], dtype=lib.float32, requires_grad=True)
+v2 = lib.tensor([[-1.0, 0.5], [0.5, 0.25]], dtype=lib.float64, requires_grad=True)
+v3 = lib.nn.functional.embedding(lib.tensor([0, 0]), v2)
+v4, v5 = v3.tensor_split(2, -1)[:2]
+v5.copy_(v1)
+"""
+NO_IMAGES = f"""
+v3 = lib.tensor([[[[-0.5, 1.5, -1.0]]], [[[0.0, 1.5, 1.5]]]], dtype=lib.float32)
+def f5(t4):
+    v6 = lib.nn.functional.conv1d(t4, t4[..., :1], padding=1)
+    v7 = v6[1:]
+    return v7
+v8 = lib.func.vmap(lib.func.jacrev(f5))(v3){COPIED}
+"""
 MASKED_NAN = """
 v1 = lib.tensor([[0.75, -1.5], [-1.5, 0.25], [0.0, -0.5]], dtype=lib.float64, requires_grad=True)
 v3 = lib.hypot(v1, lib.tensor(0, dtype=lib.int64))
@@ -639,6 +654,14 @@ CASES = [
         Tensor,
         "sort",
         lambda f, t, d: (f(t, d)[0] + t - t.detach(),),
+    ),
+    Case("a part that a write did not reach has no gradient", NOT_REACHED, Tensor, "tensor_split", other_gradient),
+    Case(
+        "within `vmap`, torch cannot compute gradients of a convolution",
+        NO_IMAGES,
+        pullback.func,
+        "jacrev",
+        lambda inner, f: lambda x: inner(f)(x).double(),
     ),
     Case("no NaN comes past the mask of `amax`", MASKED_NAN, pullback, "hypot", other_gradient),
     Case("a gradient that nobody asks for", TOGETHER, Tensor, "sum", lambda inner, t: inner(t * 2)),

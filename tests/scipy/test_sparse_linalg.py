@@ -701,6 +701,7 @@ def test_a_product_with_a_matrix_of_scipys() -> None:
         (lambda k: scipy.sparse.kron(k, k), "use sums, products"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:`kron` is switching:DeprecationWarning")
 def test_a_sparse_array_that_scipy_is_given_says_what_to_call(given: Callable[[Any], Any], says: str) -> None:
     k = matrix(sparse, pullback.tensor(draw(NNZ), requires_grad=True))
     with pytest.raises((TypeError, ValueError)) as raised:

@@ -70,7 +70,7 @@ def jvp_of_each(func: Callable[[Tensor], Tensor], x: Tensor, directions: Tensor)
     Where `func` writes to its argument, it writes to `directions`, too.
     """
     with Vmap(len(directions)) as each, Jvp() as level, set_fwd_grad_enabled(True):
-        value, tangent = level.lower(func(level.lift_each(x, directions, each)))
+        value, tangent = level.lower(func(level.given(level.lift_each(x, directions, each))))
         pushed = each.lower(np.zeros_like(value) if tangent is None else tangent)
         value = each.value(value)
     return (value, pushed) if thread.modes.grad_enabled else (_plain(value), _plain(pushed))
@@ -129,7 +129,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
 def _duals(level: Jvp, primals: Any, tangents: list[Any]) -> Any:
     """The primals with their tangents, nested as they are."""
     pairs = zip(leaves(primals), tangents, strict=True)
-    return rebuild(primals, iter([level.lift(p, fitting(p, t)) for p, t in pairs]))
+    return rebuild(primals, iter([level.given(level.lift(p, fitting(p, t))) for p, t in pairs]))
 
 
 def _leaf(t: Tensor) -> Tensor:

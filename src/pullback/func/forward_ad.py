@@ -79,7 +79,7 @@ class _DualLevel(Jvp):
 
     def dual(self, primal: Tensor, tangent: Tensor | None) -> Tensor:
         """A dual tensor at the place of its primal in the graph."""
-        made = self.lift(primal, None if tangent is None else fitting(primal, tangent))
+        made = self.given(self.lift(primal, None if tangent is None else fitting(primal, tangent)))
         made._version_of = primal._share_version()
         if primal._requires_grad:
             made._edge, made._requires_grad = edge_of(primal), True

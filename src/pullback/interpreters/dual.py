@@ -178,6 +178,7 @@ class Forward(Level):
         super().__init__()
         notice_foreign_functions()
         self._taken: list[weakref.ref[Tensor]] = []
+        self._given: list[weakref.ref[Tensor]] = []
         self._arrays: dict[int, tuple[Tensor, Any]] = {}  # of tensors that hold a payload instead while this is open
 
     def make_room(self, t: Tensor, payload: Any) -> None:
@@ -208,7 +209,14 @@ class Forward(Level):
                 if not getattr(t, "_requires_grad", True):
                     t._edge, t._requires_grad = held._edge, held._requires_grad
         self._taken.clear()
+        self._given.clear()
         self._arrays.clear()
+
+    def given(self, t: Tensor) -> Tensor:
+        """A tensor of this level whose primal is one from outside, which may be written to and join the level, too."""
+        self._given = [ref for ref in self._given if ref() is not None] if len(self._given) % 64 == 63 else self._given
+        self._given.append(weakref.ref(t))
+        return t
 
     def remember(self, t: Tensor) -> None:
         """Have a tensor become its primal when the level ends."""
@@ -230,6 +238,10 @@ class Forward(Level):
         # also views at the lower level
         primals = [within(thread.modes, recorded, same_view, view, below) for view in looking]
         for view, primal in zip(looking, primals, strict=True):
+            for ref in self._given:
+                dual = getattr(ref(), "_data", None)
+                if isinstance(dual, Dual) and dual.primal is view:
+                    dual.primal = primal
             view.__class__, view._data = Lifted, self.constant(primal)
             if not self.shares_graph:  # their graph is that of the primals, until the level ends
                 view._edge, view._requires_grad = None, False

@@ -28,6 +28,9 @@ from .univariate import real, replaced
 Interval = type(scipy.stats.pearsonr([0.0, 1.0, 3.0], [0.0, 2.0, 1.0]).confidence_interval())
 _beta, _t = DISTRIBUTIONS["beta"], DISTRIBUTIONS["t"]
 
+with np.errstate(all="ignore"):  # through two points, rising and level: SciPy 1.18 has NaN where others have 0, 1
+    _RISING, _LEVEL = (scipy.stats.linregress([0.0, 1.0], [0.0, last]) for last in (1.0, 0.0))
+
 
 def _data(where: str, a: Any, axis: Any, nan_policy: str = "propagate", keepdims: bool = False) -> tuple[Any, Any]:
     """The data, and the axis; for None all data along the last one, which is the only one without keepdims."""
@@ -300,9 +303,10 @@ def linregress(
     slope = xy / xx
     mx, my = (np.mean(t, axis=axis, keepdims=keepdims) for t in (x, y))
     flat = plain(yy) == 0
-    r = np.where(flat, 0.0, xy / np.sqrt(xx * np.where(flat, 1.0, yy)))
+    r = np.where(flat, float(_LEVEL.rvalue), xy / np.sqrt(xx * np.where(flat, 1.0, yy)))
     if n == 2:
-        pvalue, error = np.where(flat, 1.0, 0.0) + 0 * r, 0 * slope
+        pvalue = np.where(flat, float(_LEVEL.pvalue), float(_RISING.pvalue)) + 0 * xy
+        error = float(_RISING.stderr) + 0 * slope
     else:
         t = r * np.sqrt((n - 2) / ((1 - r + 1e-20) * (1 + r + 1e-20)))
         pvalue = _tail(_t, t, alternative, float(n - 2))

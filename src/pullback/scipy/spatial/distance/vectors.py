@@ -19,6 +19,8 @@ from ...mirror import mirrors
 from ...user_functions import bare, plain_setting
 
 _CORNER = "at zero distance the derivative is taken as zero"
+_CONJUGATES = plain_distance.sqeuclidean(np.array([1j]), [0.0]).real > 0
+"""Whether SciPy's squares of complex differences are those of their sizes, as since 1.18."""
 
 
 def root(s: Any) -> Any:
@@ -42,7 +44,8 @@ def l1(u: Any, v: Any, w: Any = None) -> Any:
 
 
 def squares(u: Any, v: Any, w: Any = None) -> Any:
-    return np.sum(weighted(np.square(u - v), w), axis=-1)
+    d = u - v
+    return np.sum(weighted(np.conj(d) * d if _CONJUGATES and np.iscomplexobj(d) else np.square(d), w), axis=-1)
 
 
 def l2(u: Any, v: Any, w: Any = None) -> Any:
