@@ -18,7 +18,7 @@ from pullback.tensor.nested import leaves
 from .backends import BACKENDS
 from .random_loops import made
 
-repeats: Any = importlib.import_module("pullback.compile.repeats")
+equal_steps: Any = importlib.import_module("pullback.compile.equal_steps")
 rolling: Any = importlib.import_module("pullback.compile.rolling")
 N = 20
 Loops = tuple[list[int], list[int]]
@@ -393,7 +393,7 @@ def test_random_loops(backend: str) -> None:
 
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_random_loops_in_which_a_few_equal_steps_are_a_loop(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "FEWEST", 3)
+    monkeypatch.setattr(equal_steps, "FEWEST", 3)
     function, text = made(seed)
     _agrees(function, "numpy", text)
 
@@ -441,7 +441,7 @@ def test_few_steps_and_steps_of_many_elements_are_left_to_the_loops_over_element
             v = pullback.tanh(v) * 0.9
         return v
 
-    for size, n, is_one in ((5, repeats.FEWEST - 1, False), (5, repeats.FEWEST, True)):
+    for size, n, is_one in ((5, equal_steps.FEWEST - 1, False), (5, equal_steps.FEWEST, True)):
         compiled = pullback.compile(function)
         same(lambda v, n=n: function(v, n), lambda v, n=n, c=compiled: c(v, n), [pullback.randn(size).double()])
         assert loops(compiled)[0] == ([n] if is_one else [])

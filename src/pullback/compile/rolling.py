@@ -1,6 +1,6 @@
 """Loops of Python's in a trace, rolled up: equal steps become one loop of the program, as the steps of a `scan` do.
 
-The trace has them one after another, forward and backward. A stretch of equal steps (`repeats`) is replaced by one
+The trace has them one after another, forward and backward. A stretch of equal steps (`equal_steps`) is replaced by one
 entry. What later entries take of its steps lies in one array, which a loop of the backward pass reads from the end.
 """
 
@@ -19,8 +19,8 @@ from ..ops.shape.joining import cat, stack
 from ..ops.shape.rearranging import flip
 from ..ops.shape.reshape import unsqueeze
 from ..ops.shape.slices import getitem, placed
+from .equal_steps import Carry, Rows, Steps, may_repeat, steps_in
 from .plan.fuse import LoopStage, schedule
-from .repeats import Carry, Rows, Steps, may_repeat, steps_in
 from .simplify import Noted, now, renamed, simplified
 from .steps_alone import NotRolledError, Part
 from .trace.lower import Lowered, same
@@ -287,7 +287,7 @@ class _RolledUp:
         return _Row(array, rows.lead, rows.tail, at % self.examples[array].shape[len(rows.lead)])
 
     def _take_rows(self, steps: Steps, i: int, rows: Rows) -> None:
-        """Note the rows that the steps took, for who else takes them."""
+        """Note the rows that the steps took: others may take them, too."""
         if steps.entries[i].op is not getitem.op:
             return
         for j in range(steps.count):

@@ -68,7 +68,7 @@ def simplified(
     found: list[Noted] = []
     for entry in level.entries:
         refs: list[int] = []
-        key = (entry.op, flat((entry.args, entry.kwargs), refs))
+        key: Any = (entry.op, flat((entry.args, entry.kwargs), refs))
         if any(n in same for n in refs):
             entry, refs = renamed(entry, same), [now(n, same) for n in refs]
         if entry.op is getitem.op:

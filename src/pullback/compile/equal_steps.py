@@ -244,7 +244,7 @@ def _enter(steps: Steps, i: int) -> int:
     each, refs = steps.entries[i :: steps.period], steps.refs[i :: steps.period]
     unlike = -1
     if (parts := _subscripts(each[-1])) is not None:
-        all_parts = [_subscripts(entry) for entry in each]
+        all_parts = [found for entry in each if (found := _subscripts(entry)) is not None]
         if parts != all_parts[-2]:
             steps.rows[i], unlike = _rows(all_parts)
             if each[0].op is getitem.op and (refs[-1] != refs[-2] or refs[-1][0] in steps.own):
