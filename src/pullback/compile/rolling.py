@@ -32,7 +32,7 @@ LARGE = 4096
 steps of an element while it is at hand."""
 
 Kept = dict[tuple[int, int, int], tuple[list[tuple[int, int]], list[tuple[int, int]]]]
-"""What is kept of each step of a loop, and what of the last one alone: entry and result; by the place of the loop in its
+"""What is kept of each step of a loop, and what of the last one alone: entry and result; by the loop's place in its
 trace."""
 
 

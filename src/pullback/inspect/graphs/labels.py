@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ...tensor.printing import count_of_bytes
 from .description import LEAF, LOSS, Description, NodeInfo, Values, bytes_kept
-from .equal_steps import Group
+from .repeats import Group
 
 WIDEST = 34  # characters of a line in a box
 

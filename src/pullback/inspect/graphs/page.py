@@ -18,8 +18,8 @@ from typing import Any
 from ...tensor.printing import count_of_bytes
 from . import labels, svg
 from .description import Description, NodeInfo, Values
-from .equal_steps import Folding, first_of, rank_of
 from .recording import Step
+from .repeats import Folding, first_of, rank_of
 from .rules import Rule
 
 

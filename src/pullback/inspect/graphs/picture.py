@@ -13,9 +13,9 @@ from ...nn import Module
 from ...tensor.tensor import Tensor, need_tensor
 from . import names as naming
 from .description import Description, collect
-from .equal_steps import LARGE, fold
 from .page import page
 from .recording import Step, run
+from .repeats import LARGE, fold
 from .rules import Rule, key_of, rule_of
 from .svg import svg
 from .terminal import text

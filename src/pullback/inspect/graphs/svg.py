@@ -9,8 +9,8 @@ from collections.abc import Collection
 from ...tensor.printing import count_of_bytes
 from . import labels
 from .description import LEAF, LOSS, Description
-from .equal_steps import Folding, visible
 from .layout import layout
+from .repeats import Folding, visible
 
 MARGIN = 16.0
 

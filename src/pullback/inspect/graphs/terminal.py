@@ -7,7 +7,7 @@ from collections.abc import Collection
 from ...tensor.printing import count_of_bytes
 from . import labels
 from .description import LEAF, LOSS, USER, Description
-from .equal_steps import Folding, visible
+from .repeats import Folding, visible
 
 _COLOURS = {LOSS: "1", LEAF: "32", USER: "33", "operation": "34", "group": "35"}
 

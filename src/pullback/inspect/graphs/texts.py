@@ -8,7 +8,7 @@ from collections.abc import Collection
 
 from . import labels
 from .description import LEAF, LOSS, USER, Description
-from .equal_steps import Folding, Visible, visible
+from .repeats import Folding, Visible, visible
 
 # The characters with a special meaning inside Mermaid's quoted labels, and the entities that stand for them.
 _ENTITIES = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;", "\n": " "})
