@@ -58,6 +58,7 @@ _PAYLOAD = "tests/interpreters/test_payload.py"
 _BESIDE = "tests/interpreters/test_payload_beside_arrays.py"
 _BATCHED = "tests/func/test_batched_passes.py"
 _ANOMALY = "tests/diagnose/test_anomaly.py"
+_ROLLED = "tests/compile/test_rolled_up.py"
 _VALUES = "tests/compile/test_compile_values.py"
 _INTACT = "tests/autograd/test_parts_left_intact.py"
 _BOXES = "tests/kernels/test_boxes.py"
@@ -1193,5 +1194,30 @@ MUTATIONS = [
              "if not self._depends:", "if False:", "tests/scipy/test_functions_in_solvers.py"),
     Mutation("checkpoint: a norm at its end counts after it",
              "counted.add_(1)\n        try:", "pass\n        try:", "tests/utils/test_checkpoint.py"),
+    Mutation("rolled up: a step that takes something else is as the others",
+             "fits = own.get(n) == (j - lag, entry, result)", "fits = True", _ROLLED),
+    Mutation("rolled up: a loop goes from forward into backward",
+             "return entry.results[0] >= backward, key,", "return False, key,", _ROLLED),
+    Mutation("rolled up: a row is read past a write to it",
+             "            if a % shape[axis] != b % shape[axis]:\n                return True",
+             "            return True", _ROLLED),
+    Mutation("rolled up: what is read back may have had another shape",
+             "if a.shape == b.shape and a.dtype == b.dtype:", "if True:", _ROLLED),
+    Mutation("rolled up: rows are written over one another in another order",
+             "            if not alike and (len(rows.lead)", "            if False and (len(rows.lead)", _ROLLED),
+    Mutation("rolled up: rows that go down are taken as they lie",
+             "part.down is not reverse:", "False:", _ROLLED),
+    Mutation("rolled up: a history begins one row late",
+             "enumerate(rows, 0 if reverse else 1)", "enumerate(rows)", _ROLLED),
+    Mutation("rolled up: numbers that change are those of the last step",
+             "steps.varying[i, k] = tuple(numbers_there)", "pass", _ROLLED),
+    Mutation("rolled up: a row is written with one element for all",
+             "if any(self._examples[n].shape != part.shape for n in steps.filling(fill)):", "if False:", _ROLLED),
+    Mutation("rolled up: steps of many elements are a loop of steps",
+             "and max(sizes) > LARGE:", "and False:", _ROLLED),
+    Mutation("rolled up: a later trace keeps other results of the steps",
+             "return before if covers else (kept, last)", "return kept, last", _ROLLED),
+    Mutation("rolled up: what a step gives by itself is not compared",
+             "if not all(map(same, found,", "if not all(map(lambda a, b: True, found,", _ROLLED),
 ]
 # fmt: on

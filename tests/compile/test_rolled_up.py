@@ -284,6 +284,33 @@ def chosen(v: Any, w: Any, k: Any) -> Any:
     return v
 
 
+def doubled(v: Any) -> Any:
+    """Its backward goes on with the operations of forward."""
+    for _ in range(N):
+        v = v * 2.0
+    return v
+
+
+def read_back(y: Any, k: Any) -> Any:
+    """A row is read that was spread from one number; beside another loop."""
+    out, total, row = pullback.zeros(N, 5, dtype=y.dtype), 0.0, y[0]
+    for _ in range(N):
+        k = pullback.sin(k)
+    for t in range(N):
+        out[t] = y[t].sum() * k
+        row = out[t]
+        total = total + (row * y[t]).sum() + out[t - 1, 0]
+    return total, row
+
+
+def spread(y: Any, k: Any) -> Any:
+    out, s = pullback.zeros(N, 5, dtype=y.dtype), k
+    for t in range(N):
+        s = s * k + y[t].sum()
+        out[t] = s
+    return out
+
+
 def kalman(x: Any, W: Any, k: Any) -> Any:
     m, S, total = pullback.zeros(5, dtype=x.dtype), pullback.eye(5, dtype=x.dtype), 0.0
     for t in range(N):
@@ -333,6 +360,9 @@ LOOPS: dict[Callable[..., Any], Loops] = {
     descent: ([19], [19]),
     newton: ([20], [18]),
     chosen: ([20], [19]),
+    doubled: ([20], [20]),
+    read_back: ([20], []),
+    spread: ([], [18]),
     kalman: ([18], [18]),
     numbers_of_each: ([20], [18]),
 }
@@ -368,15 +398,17 @@ def test_some_gradients_alone(function: Callable[..., Any]) -> None:
 
 def test_results_of_which_some_have_a_cotangent_take_the_same_forward_loop() -> None:
     def function(x: Any, W: Any, U: Any, b: Any) -> Any:
-        h, outs = pullback.zeros(4, 5, dtype=x.dtype), []
+        h = g = pullback.zeros(4, 5, dtype=x.dtype)
+        outs = []
         for row in x:
-            h = pullback.tanh(row @ U + h @ W + b)
+            h = pullback.tanh(row @ U + h @ W)
+            g = pullback.sin(g * b + h)
             outs.append(h)
-        return pullback.stack(outs), h.sum(), (outs[7] * outs[3]).sum()
+        return pullback.stack(outs), g.sum(), (outs[7] * outs[3]).sum()
 
     compiled, given = pullback.compile(function), arguments(0, ["x", "W", "U", "b"])
     for i in (1, 2, 0):
-        found = [pullback.autograd.grad(f(*given)[i].sum(), given) for f in (function, compiled)]
+        found = [pullback.autograd.grad(f(*given)[i].sum(), given[:3]) for f in (function, compiled)]
         for a, b in zip(*found, strict=True):
             np.testing.assert_allclose(b.numpy(), a.numpy(), rtol=1e-9, atol=1e-12)
     (entry,) = [e for entries in compiled._entries.values() for e in entries]
