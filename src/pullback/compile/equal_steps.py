@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..interpreters.traced import Entry, Ref, Trace
+from ..ops.elementwise import arithmetic
 from ..ops.shape.slices import getitem, placed
 from ..table.writing import Through
 from .simplify import Noted, flat, subscripts_of_write
@@ -28,7 +29,7 @@ _LONGEST = 512
 _LAG = 4
 """How many steps back a step may look."""
 
-_ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
+_ADD, *_OTHERS = [fn.op for fn in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div)]  # type: ignore[attr-defined]
 
 
 class Carry(NamedTuple):
@@ -204,7 +205,7 @@ def _subscripts(entry: Entry) -> tuple[Any, ...] | None:
 
 def _takes_numbers(level: Trace, entry: Entry, refs: Sequence[int]) -> bool:
     """Whether a number of Python's among its operands can be an element of an array just as well."""
-    if entry.op is None or entry.op.name not in _ARITHMETIC or entry.kwargs or len(entry.args) != 2:
+    if entry.op not in (_ADD, *_OTHERS) or entry.kwargs or len(entry.args) != 2:
         return False
     dtypes = {level.examples[n].dtype for n in (*refs, *entry.results)}
     return len(dtypes) == 1 and dtypes.pop().char in "fdFD"
@@ -326,7 +327,7 @@ def _take_fills(steps: Steps, used: Callable[[int], Iterable[int]]) -> None:
         if entry.op is placed.op:
             add = _only_user(steps, used, place, last)
             entry = steps.entries[-steps.period + add]
-            known = entry.op is not None and entry.op.name == "add" and len(entry.args) == 2 and not entry.kwargs
+            known = entry.op is _ADD and len(entry.args) == 2 and not entry.kwargs
             if not known or not all(_only_user(steps, used, place, j) == add for j in range(last)):
                 raise _NOT_FILLED
         terms = {*steps.refs[-steps.period + add][: 2 if add != place else 1]} - {steps.number(last, place)}

@@ -19,6 +19,7 @@ from ..ops.shape.joining import cat, stack
 from ..ops.shape.rearranging import flip
 from ..ops.shape.reshape import unsqueeze
 from ..ops.shape.slices import getitem, placed
+from ..ops.shape.splitting import unbound
 from .equal_steps import Carry, Rows, Steps, may_repeat, steps_in
 from .plan.fuse import LoopStage, schedule
 from .simplify import Noted, now, renamed, simplified
@@ -131,7 +132,7 @@ class _RolledUp:
             self.entries.append(entry)
             if entry.op is getitem.op:
                 self._note_row(entry)
-            elif entry.op is not None and entry.op.name == "_unbind":
+            elif entry.op is unbound.op:
                 (array,), dim = refs, entry.args[1]
                 lead = (slice(None),) * (dim % self.examples[array].ndim)
                 self._rows |= {n: _Row(array, lead, (), at) for at, n in enumerate(entry.results)}

@@ -394,20 +394,22 @@ def _slices_of_each(level: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 @special(
+    name="_unbind",
     method=False,
     view=True,
     input=_unbind_rule,
     jvp=lambda t, dim: _slices(t[0], dim, ""),
     batch=_slices_of_each,
 )
-def _unbind(input: Any, dim: int) -> Any:
+def unbound(input: Any, dim: int) -> Any:
+    """All slices along an axis: what `unbind` records."""
     # with an Ellipsis, so that a slice without axes is a view, not a number
     return tuple(input[(*_cut(dim, i), Ellipsis)] for i in range(input.shape[dim]))
 
 
 def _slices(input: Tensor, axis: int, made: str = "pieces") -> tuple[Tensor, ...]:
     """The slices along an axis, as in `_pieces`."""
-    return tied(apply(_unbind.op, (input, axis), {}), input, axis, range(input._data.shape[axis]), made)
+    return tied(apply(unbound.op, (input, axis), {}), input, axis, range(input._data.shape[axis]), made)
 
 
 @composite(
