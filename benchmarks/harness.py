@@ -57,7 +57,7 @@ class Row:
     `sides`: the function that makes each side's program from the side's module. `limits`: further budgets, for the
     first side's time over the second's. `tolerance`: how far results may differ, relative to their size. `unit`: the
     unit of the figures, "us" (microseconds an operation) if the work is timed. `most`: a further budget, for pullback's
-    own figure.
+    own figure. `runs`: as many runs at the most, where one takes long.
     """
 
     name: str
@@ -69,6 +69,7 @@ class Row:
     tolerance: float = 1e-5
     unit: str = "us"
     most: float | None = None
+    runs: int | None = None
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,8 @@ def measure(
     collector: bool = True,
     clock: Clock = time.perf_counter,
 ) -> Result:
-    """Compare the sides of a row whose modules are there, then time each of them `repeat` times, taking turns.
+    """Compare the sides of a row whose modules are there, then time each of them `repeat` times, if the row does not
+    say fewer, taking turns.
 
     A run repeats work that is short until it lasts about `seconds`. `collector=False` switches the garbage collector
     off while the clock runs.
@@ -170,7 +172,7 @@ def measure(
     gc.collect()
     gc.freeze()
     try:
-        for turn in range(repeat):
+        for turn in range(min(repeat, row.runs or repeat)):
             sides = list(programs)
             for side in sides[turn % len(sides) :] + sides[: turn % len(sides)]:
                 program = programs[side]

@@ -15,6 +15,7 @@ import os
 import re
 import statistics
 import sys
+import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
@@ -48,6 +49,32 @@ def swish(package: str, size: int) -> Found:
         times.append(time.perf_counter() - start)
     shown = [array[:: size // 100].tolist() for array in program.arrays(found)]
     return {"figure": statistics.median(times[5:]) * 1e3, "arrays": shown}
+
+
+# -- compiling ---------------------------------------------------------------------------------------------------------
+
+
+def compiling(package: str, row: str, cached: bool = False) -> Found:
+    """The seconds of the first call of a row's compiled program, forward and backward, with nothing compiled before; or
+    the kilobytes of what it leaves on the disk.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ |= {"PULLBACK_CACHE": folder, "TORCHINDUCTOR_CACHE_DIR": folder}
+        lib = importlib.import_module(package)
+        from benchmarks.models import ROWS
+
+        (sides,) = (found.sides for found in ROWS if found.name == row)
+        program = sides[COMPILED[package]](lib)
+        start = time.perf_counter()
+        found = program.arrays(program.work(None))
+        elapsed = time.perf_counter() - start
+        kilobytes = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file()) / 1000
+    shown = [array.reshape(-1)[:: max(1, array.size // 100)].tolist() for array in found]
+    return {"figure": kilobytes if cached else elapsed, "arrays": shown}
+
+
+COMPILED = {"pullback": "compiled", "torch": "inductor", "jax": "jit"}
+"""The side of a model's row that is compiled, of each package."""
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
@@ -149,5 +176,5 @@ def _required(name: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     what, package, keywords = sys.argv[1:]
-    known = {"importing": importing, "swish": swish, "memory": memory, "laplacian": laplacian, "size": size}
-    print(json.dumps(known[what](package, **json.loads(keywords))))
+    known = (importing, swish, compiling, memory, laplacian, size)
+    print(json.dumps({fn.__name__: fn for fn in known}[what](package, **json.loads(keywords))))

@@ -80,6 +80,31 @@ ROWS = [
         unit="ms",
         most=120,
     ),
+    *(
+        Row(
+            f"compiling-{name}",
+            f"the first call of the row {name}, forward and backward, in a fresh process with nothing compiled before",
+            1,
+            None,
+            _sides("compiling", "inductor", "compiled", "jit", row=name),
+            {("compiled", "inductor"): 1.0},
+            tolerance=2e-3,
+            unit="s",
+            runs=3,
+        )
+        for name in ("rnn", "transformer")
+    ),
+    Row(
+        "compiled-size",
+        "what the first call of the row transformer leaves on the disk",
+        1,
+        None,
+        _sides("compiling", "inductor", "compiled", row="transformer", cached=True),
+        {("compiled", "inductor"): 1.0},
+        tolerance=2e-3,
+        unit="kB",
+        runs=3,
+    ),
     Row(
         "size",
         "what is installed: the package and the dependencies it cannot do without, bytecode left out",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import json
 import math
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 
 import pullback
-from benchmarks import command, environment, probe, processes, report, rows
+from benchmarks import command, environment, models, probe, processes, report, rows
 from benchmarks.harness import Program, Result, Row, Timing, compared, measure
 
 NOTHING = ModuleType("nothing")
@@ -338,6 +339,7 @@ def test_compiled_functions_compete_with_torchs_compiler_and_jaxs() -> None:
     assert rows == [
         *("jacrev", "jacfwd", "hessian"),  # torch.func's transforms are not compiled there
         *("taylor-8", "laplacian", "laplacian-float32"),  # nor nested
+        "compiled-size",  # JAX leaves nothing on the disk
     ]
 
 
@@ -364,6 +366,25 @@ def test_a_figure_is_recorded_in_the_place_of_a_time() -> None:
     assert result.met
     assert clock.asked == 0
     assert Result(row({}, budget=None), result.timings).met is None
+
+
+def test_a_row_that_takes_long_has_fewer_runs() -> None:
+    planted = dataclasses.replace(row({"pullback": lambda _: Program(lambda _: None, lambda _: [])}), runs=2)
+    assert len(run(planted, PlantedClock(), repeat=5).timings["pullback"].runs) == 2
+    assert len(run(dataclasses.replace(planted, runs=9), PlantedClock(), repeat=3).timings["pullback"].runs) == 3
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_the_first_call_of_a_compiled_program_is_measured_with_an_empty_cache(cached: bool) -> None:
+    """It gives what the row's other sides give, and leaves nothing in the user's own cache."""
+    found = processes.probed("compiling", pullback, row="convnet", cached=cached)
+    (eager,) = [one.sides["pullback"](pullback) for one in models.ROWS if one.name == "convnet"]
+    result = found.once()
+    for ours, expected in zip(found.arrays(result), eager.arrays(eager.once()), strict=True):
+        every = expected.reshape(-1)[:: max(1, expected.size // 100)]
+        np.testing.assert_allclose(ours, every, rtol=2e-3, atol=1e-5)
+    figures = [found.figure(found.once()) for _ in range(2)]
+    assert all(figure > (0.05 if not cached else 1) for figure in figures)  # the second compiles again
 
 
 @pytest.mark.parametrize(("most", "met"), [(3.9, False), (4.0, True)])
