@@ -1210,7 +1210,7 @@ MUTATIONS = [
     Mutation("rolled up: a history begins one row late",
              "enumerate(rows, 0 if reverse else 1)", "enumerate(rows)", _ROLLED),
     Mutation("rolled up: numbers that change are those of the last step",
-             "steps.varying[i, k] = tuple(numbers_there)", "pass", _ROLLED),
+             "steps.varying[i, k] = tuple([entry.args[k] for entry in each])", "pass", _ROLLED),
     Mutation("rolled up: a row is written with one element for all",
              "if any(self._examples[n].shape != part.shape for n in steps.filling(fill)):", "if False:", _ROLLED),
     Mutation("rolled up: steps of many elements are a loop of steps",

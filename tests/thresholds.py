@@ -77,6 +77,7 @@ OTHERS = {
     "interpreters.patterns.MOST": "a bound of what is computed at all",
     "compile.trace.closure._DEEPEST": "how deep it looks",
     "compile.equal_steps._LONGEST": "a bound of what is looked for",
+    "compile.equal_steps._TRIED": "a bound of what is looked for",
     "compile.rolling.LARGE": "beyond it, loops are written out",
     "compile.simplify._SMALL": "a bound of what is compared",
     "compile.trace.program._COMPARED": "a bound of what is compared",

@@ -446,6 +446,17 @@ def _agrees(function: Any, backend: str, text: str) -> bool:
     return bool(loops(compiled)[0])
 
 
+def test_zeros_of_both_signs_are_two_numbers() -> None:
+    def function(v: Any) -> Any:
+        for t in range(N):
+            v = v + (-0.0 if t < N - 1 else 0.0)
+        return v
+
+    for backend in ("numpy", "eager"):
+        found = pullback.compile(function, backend=backend)(pullback.tensor([-0.0, 0.0]))
+        assert np.signbit(found.numpy()).tolist() == [False, False]
+
+
 # What it costs --------------------------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,9 @@ _LONGEST = 512
 _LAG = 4
 """How many steps back a step may look."""
 
+_TRIED = 16
+"""How often the entries of a trace are looked at, lest one that repeats, but is no loop, be looked at for long."""
+
 _ADD, *_OTHERS = [fn.op for fn in (arithmetic.add, arithmetic.sub, arithmetic.mul, arithmetic.div)]  # type: ignore[attr-defined]
 
 
@@ -163,11 +166,15 @@ def steps_in(
     kind_of = [kinds.setdefault((a.shape, a.dtype), len(kinds)) for a in level.examples]
     keys = np.array([known.setdefault(_key(level, e, kind_of, backward, i), len(known)) for i, e in enumerate(entries)])
     found: list[Steps] = []
+    left = _TRIED * len(entries)
     for period, first, end in _repeats(keys):
         for other in found:
             if first < other.end and other.first < end:
                 first, end = (max(first, other.end), end) if other.first <= first else (first, other.first)
         for shift in (0, *_places_of_fills(entries[first : first + period])):
+            left -= max(0, end - first)
+            if left < 0:
+                break
             try:
                 steps = _settled(entries, first + shift, period, (end - first - shift) // period)
                 _take_fills(steps, used)
@@ -231,7 +238,9 @@ def _places_of_fills(step: Sequence[Noted]) -> list[int]:
 
 def _settled(entries: Sequence[Noted], first: int, period: int, count: int) -> Steps:
     """The steps, without those at the beginning that are not like the others. NotRolledError if too few are left."""
-    while count >= FEWEST:
+    for _ in range(2 * _LAG):
+        if count < FEWEST:
+            break
         steps = Steps(entries, first, period, count)
         unlike = max((_enter(steps, i) for i in range(period)), default=-1)
         if unlike < 0:
@@ -254,12 +263,12 @@ def _enter(steps: Steps, i: int) -> int:
             unlike = _last_unlike(all_parts)
     else:
         for k, a in enumerate(each[-1].args):
-            if type(a) in (int, float) and any(entry.args[k] != a for entry in each):
-                numbers_there = [entry.args[k] for entry in each]
-                if numbers_there[-1] == numbers_there[-2]:
-                    unlike = max(unlike, _last_unlike(numbers_there))
+            if type(a) in (int, float):
+                there = [repr(entry.args[k]) for entry in each]  # 0.0 and -0.0 are two numbers
+                if there[-1] == there[-2]:
+                    unlike = max(unlike, _last_unlike(there))
                 else:
-                    steps.varying[i, k] = tuple(numbers_there)
+                    steps.varying[i, k] = tuple([entry.args[k] for entry in each])
     for values in zip(*refs, strict=True):
         unlike = max(unlike, _value(steps, values))
     return unlike
