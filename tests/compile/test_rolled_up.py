@@ -446,6 +446,26 @@ def _agrees(function: Any, backend: str, text: str) -> bool:
     return bool(loops(compiled)[0])
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_what_a_step_is_given_and_what_it_makes_have_names_of_their_own(backend: str) -> None:
+    def function(x: Any, *given: Any) -> Any:
+        h = x[0]
+        for row in x:
+            turned = (row + h)[[1, 2, 0]]
+            y = turned
+            for g in given:
+                y = y + pullback.sin(g * y)
+            h = pullback.tanh(y)
+        return h, turned, y
+
+    for count in range(1, 13):
+        rng = np.random.default_rng(count)
+        tensors = [pullback.tensor(rng.normal(size=shape)) for shape in ((N, 3), *[(3,)] * count)]
+        compiled = pullback.compile(function, backend=backend)
+        same(function, compiled, tensors)
+        assert loops(compiled)[0]
+
+
 def test_zeros_of_both_signs_are_two_numbers() -> None:
     def function(v: Any) -> Any:
         for t in range(N):

@@ -63,7 +63,7 @@ class RoundsPlan(Plan):
         rounds, names = self._rounds, {}
         m = len(rounds.carries)
         for i, v in enumerate(self.inputs):
-            names[v] = f"c{i}" if i < m + len(rounds.xs) else f"a{i}"
+            names[v] = f"ci{i}" if i < m + len(rounds.xs) else f"a{i}"
         return names
 
     def _sources(self, loops: list[Loop]) -> Sequence[c.Written | None]:
@@ -92,8 +92,8 @@ class RoundsPlan(Plan):
         put = self._before.append
         for i in range(m, m + len(rounds.xs)):
             put(f"X{i} = contiguous(a{i})")
-            self._elements[f"c{i}"] = f"X{i}"
-            self._numbers[f"c{i}"] = c_rounds.Operand(f"X{i}", self.inputs[i].nbytes)
+            self._elements[f"ci{i}"] = f"X{i}"
+            self._numbers[f"ci{i}"] = c_rounds.Operand(f"X{i}", self.inputs[i].nbytes)
         self._results: list[str] = []  # the arrays of all steps
         self._out_targets: list[str] = []  # the memory of each out in a step
         self._of_steps(made)
@@ -116,8 +116,8 @@ class RoundsPlan(Plan):
             target = self._rows(f"H{k}", out, made, rounds.n + 1, 1 - lead)
             put(f"H{k}[{rounds.n if lead else 0}] = a{i}")
             first = f"H{k}[{rounds.n if lead else 0}, ...]"
-            put(f"c{i} = {first}")
-            self._numbers[f"c{i}"] = c_rounds.Operand(f"H{k}", out.nbytes, lead)
+            put(f"ci{i} = {first}")
+            self._numbers[f"ci{i}"] = c_rounds.Operand(f"H{k}", out.nbytes, lead)
             self._kept[i] = target
         self._ys = [self._rows(f"Y{k}", y, made, rounds.n, 0) for k, y in enumerate(rounds.ys)]
         for i in range(m):
@@ -151,18 +151,18 @@ class RoundsPlan(Plan):
         """The memory of a carry that is not kept: two arrays by turns, if it changes."""
         put, out, value = self._before.append, self._rounds.nexts[i], self._rounds.carries[i]
         if i not in self._rounds.histories:
-            put(f"c{i} = contiguous(a{i})")
+            put(f"ci{i} = contiguous(a{i})")
         if i in self._kept or out is value:
-            self._numbers.setdefault(f"c{i}", c_rounds.Operand(f"c{i}"))
+            self._numbers.setdefault(f"ci{i}", c_rounds.Operand(f"ci{i}"))
             if i in self._kept and i not in self._rounds.histories:
-                self._numbers[f"c{i}"] = self._numbers[self._kept[i]]._replace(initial=f"c{i}", lag=1)
+                self._numbers[f"ci{i}"] = self._numbers[self._kept[i]]._replace(initial=f"ci{i}", lag=1)
             return
         held = memory(out)
         direct = held in made and held not in self._targets
         take = self._constant(self.place.memory(held.shape if direct else out.shape, out.dtype, False))
         put(f"ct{i}, u{i} = {take}(), {take}()")
         self._numbers[f"ct{i}"] = c_rounds.Operand(f"ct{i}", other=f"u{i}")
-        self._numbers[f"c{i}"] = c_rounds.Operand(f"ct{i}", other=f"u{i}", initial=f"c{i}", lag=1)
+        self._numbers[f"ci{i}"] = c_rounds.Operand(f"ct{i}", other=f"u{i}", initial=f"ci{i}", lag=1)
         if direct:
             self._targets[held] = f"ct{i}"
         self._kept[i] = f"ct{i}"
@@ -183,8 +183,8 @@ class RoundsPlan(Plan):
         value = memory(value)
         if value in self._rounds.closures and self._names[value].startswith("a"):
             i = self._names[value][1:]
-            self._before.append(f"c{i} = contiguous(a{i})")
-            self._names[value] = f"c{i}"
+            self._before.append(f"ci{i} = contiguous(a{i})")
+            self._names[value] = f"ci{i}"
         return super()._contiguous(value)
 
     def _loop(self, stage: LoopStage) -> None:
@@ -221,7 +221,7 @@ class RoundsPlan(Plan):
             target = self._kept[i]
             held = memory(rounds.nexts[i])
             shaped = self._takes(rounds.nexts[i], target) and held.shape != rounds.nexts[i].shape
-            put(f"c{i} = {target}.reshape({rounds.nexts[i].shape!r})" if shaped else f"c{i} = {target}")
+            put(f"ci{i} = {target}.reshape({rounds.nexts[i].shape!r})" if shaped else f"ci{i} = {target}")
             if target == f"ct{i}":
                 put(f"ct{i}, u{i} = u{i}, ct{i}")
 
@@ -235,9 +235,9 @@ class RoundsPlan(Plan):
         else:
             names, sources = [*self._elements], [f"rows({s}, {rounds.reverse})" for s in self._elements.values()]
             loop = f"for {', '.join(names)}, in zip({', '.join(sources)}):" if names else f"for _ in range({rounds.n}):"
-            loop = f"while c{m - 1}:" if rounds.n < 0 else loop
+            loop = f"while ci{m - 1}:" if rounds.n < 0 else loop
             lines = [*self._before, loop, *[f"    {line}" for line in self._lines or ["pass"]]]
-        last = [f"copied(c{i})" for i in range(m)]
+        last = [f"copied(ci{i})" for i in range(m)]
         outs = [*last, *ys, *histories]
         return [*lines, f"return ({', '.join(outs)}{',' if len(outs) == 1 else ''})"]
 
@@ -251,10 +251,10 @@ class RoundsPlan(Plan):
         for i, target in self._kept.items():
             shape = rounds.nexts[i].shape
             if target.startswith("ct"):
-                lines.append(f"c{i} = {target if rounds.n % 2 else f'u{i}'}.reshape({shape!r})")
+                lines.append(f"ci{i} = {target if rounds.n % 2 else f'u{i}'}.reshape({shape!r})")
             else:
                 first = self._numbers[target].first
-                lines.append(f"c{i} = {target[1:]}[{last + first}, ...].reshape({shape!r})")
+                lines.append(f"ci{i} = {target[1:]}[{last + first}, ...].reshape({shape!r})")
         return lines
 
 
