@@ -5,4 +5,5 @@ import sys
 from benchmarks import environment as environment
 from benchmarks.command import main
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":  # the processes of the sides import this module, too
+    sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,7 @@ writing that the work requires.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -35,25 +36,41 @@ _BIAS = RNG.standard_normal(6).astype(np.float32)
 ROUNDS, PER_ROUND = 4, 8
 
 
-def _mixed(torch: ModuleType) -> Program:
+def _mixed_chain(sin: Callable[[Any], Any], y: Any, bias: Any) -> Any:
+    for _ in range(ROUNDS):
+        y = y + bias  # broadcast
+        y = sin(y)
+        z = y * y
+        z = z.reshape(6, 4)
+        w = z[1]
+        y = y + z.reshape(4, 6)
+        y = y * w.sum()
+    return y.sum()
+
+
+def _mixed(torch: ModuleType, compiled: bool = False) -> Program:
     x, bias = torch.tensor(_MIXED, requires_grad=True), torch.tensor(_BIAS, requires_grad=True)
+    chain = functools.partial(_mixed_chain, torch.sin)
+    called = torch.compile(chain) if compiled else chain
 
     def work(_: None) -> Any:
         x.grad = bias.grad = None
-        y = x
-        for _ in range(ROUNDS):
-            y = y + bias  # broadcast
-            y = y.sin()
-            z = y * y
-            z = z.reshape(6, 4)
-            w = z[1]
-            y = y + z.reshape(4, 6)
-            y = y * w.sum()
-        loss = y.sum()
+        loss = called(x, bias)
         loss.backward()
         return loss, x.grad, bias.grad
 
     return Program(work, _detached)
+
+
+def _mixed_jit(jax: ModuleType) -> Program:
+    x, bias = jax.numpy.asarray(_MIXED), jax.numpy.asarray(_BIAS)
+    called = jax.jit(jax.value_and_grad(functools.partial(_mixed_chain, jax.numpy.sin), (0, 1)))
+
+    def work(_: None) -> Any:
+        loss, gradients = jax.block_until_ready(called(x, bias))
+        return loss, *gradients
+
+    return Program(work, _numpy)
 
 
 # -- one leaf, used many times -----------------------------------------------------------------------------------------
@@ -161,6 +178,7 @@ def _swish_row(name: str, size: int, silu: float, memory: float, against: float)
             "memory": lambda module: _swish_memory(module, size),
         },
         limits if size > 10_000 else {},
+        most={"compiled": 10} if size == 10_000 else {},
     )
 
 
@@ -198,6 +216,44 @@ def _sparse_by_hand(scipy: ModuleType) -> Program:
         return matrix @ dense, np.einsum("ij,ij->i", cotangent[rows], dense[columns]), matrix.T @ cotangent
 
     return Program(work, _numpy)
+
+
+# -- the same product by indexing and index_add ------------------------------------------------------------------------
+
+FEW, PLACES, WIDTH = 2_000, 20_000, 32
+
+
+def _index_data() -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(2)
+    rows, columns = np.divmod(np.sort(rng.choice(FEW * FEW, PLACES, replace=False)), FEW)
+    dense, cotangent = (rng.standard_normal((FEW, WIDTH)).astype(np.float32) for _ in range(2))
+    return rows, columns, rng.standard_normal((PLACES, 1)).astype(np.float32), dense, cotangent
+
+
+def _index(torch: ModuleType) -> Program:
+    rows, columns, values, dense, g = (torch.tensor(array) for array in _index_data())
+    values.requires_grad_()
+    dense.requires_grad_()
+
+    def work(_: None) -> Any:
+        y = torch.zeros(FEW, WIDTH).index_add(0, rows, values * dense[columns])
+        return y, *torch.autograd.grad(y, [values, dense], g)
+
+    return Program(work, _detached)
+
+
+def _index_jit(jax: ModuleType) -> Program:
+    rows, columns, values, dense, g = (jax.numpy.asarray(array) for array in _index_data())
+
+    @jax.jit
+    def both(values: Any, dense: Any) -> Any:
+        def product(values: Any, dense: Any) -> Any:
+            return jax.numpy.zeros((FEW, WIDTH), "float32").at[rows].add(values * dense[columns])
+
+        y, vjp = jax.vjp(product, values, dense)
+        return y, *vjp(g)
+
+    return Program(lambda _: jax.block_until_ready(both(values, dense)), _numpy)
 
 
 # -- Jacobians and a Hessian ---------------------------------------------------------------------------------------
@@ -242,7 +298,7 @@ def _derivative_row(transform: str, title: str) -> Row:
         transform,
         title,
         1,
-        0.8,
+        0.6,
         {
             "torch": lambda module: _derivative(module, transform),
             "pullback": lambda module: _derivative(module, transform),
@@ -259,8 +315,15 @@ ROWS = [
         "mixed",
         "add, mul, sin, sum, reshape, index, broadcast add on 24 float32, forward + backward",
         ROUNDS * PER_ROUND + 1,
-        0.6,
-        {"torch": _mixed, "pullback": _mixed},
+        0.7,
+        {
+            "torch": _mixed,
+            "pullback": _mixed,
+            "compiled": lambda module: _mixed(module, compiled=True),
+            "inductor": lambda module: _mixed(module, compiled=True),
+            "jit": _mixed_jit,
+        },
+        {("compiled", "jit"): 1.2},
         tolerance=1e-3,
     ),
     *(
@@ -273,6 +336,19 @@ ROWS = [
         )
         for label, size, budget in (("small", 3, 0.5), ("large", 100_000, 0.9))
     ),
+    Row(
+        "compiled-call",
+        "x * sigmoid(x) of 3 float32, forward + backward: a compiled function's fixed cost",
+        1,
+        None,
+        {
+            "torch": lambda module: _swish_fused(module, 3),
+            "compiled": lambda module: _swish_compiled(module, 3),
+            "inductor": lambda module: _swish_compiled(module, 3),
+            "jit": lambda module: _swish_jit(module, 3),
+        },
+        most={"compiled": 6},
+    ),
     _swish_row("swish-1e4", 10_000, 1.0, 1.0, 1.0),
     _swish_row("swish-1e6", 1_000_000, 0.9, 3.0, 0.1),
     _swish_row("swish-1e7", 10_000_000, 0.2, 2.0, 0.06),
@@ -283,6 +359,14 @@ ROWS = [
         0.02,
         {"torch": _sparse, "pullback": _sparse, "scipy": _sparse_by_hand},
         {("pullback", "scipy"): 1.0},
+        tolerance=1e-4,
+    ),
+    Row(
+        "index",
+        f"sparse ({FEW} x {FEW}, {PLACES} values) @ dense ({FEW} x {WIDTH}) by indexing and index_add, and gradients",
+        1,
+        1.0,
+        {"torch": _index, "pullback": _index, "jit": _index_jit},
         tolerance=1e-4,
     ),
     _derivative_row("jacrev", "Jacobian, reverse mode, of a 3-layer tanh net from R^64 to R^64"),

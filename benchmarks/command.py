@@ -3,48 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import importlib
+import importlib.util
 import json
 import sys
 from pathlib import Path
-from types import ModuleType
 
-from benchmarks import arrays, derivatives, environment, layers, models, processes, report
+from benchmarks import report
+from benchmarks.apart import Apart
 from benchmarks.harness import measure
-from benchmarks.rows import ROWS as NODES
-
-ROWS = [*NODES, *arrays.ROWS, *models.ROWS, *layers.ROWS, *derivatives.ROWS, *processes.ROWS]
-
-# The sides, the reference first: the package of each, and further modules to import.
-SIDES: dict[str, list[str]] = {
-    "torch": ["torch"],
-    "pullback": ["pullback"],
-    "compiled": ["pullback"],
-    "fused": ["torch"],
-    "inductor": ["torch"],
-    "autograd": ["autograd", "autograd.extend"],
-    "mygrad": ["mygrad"],
-    "jax": ["jax"],
-    "jit": ["jax"],
-    "scipy": ["scipy", "scipy.sparse"],
-    "memory": ["numpy"],
-    "numpy": ["numpy"],
-}
+from benchmarks.suite import ROWS, SIDES
 
 
 def main(argv: list[str]) -> int:
     """Run the benchmarks; 1 if a row could not be timed, because its sides disagree or fail, else 0."""
     options = _parse(argv)
-    modules = _import(options.sides)
-    if "pullback" not in modules:
+    sides = _installed(options.sides)
+    if "pullback" not in sides:
         print("benchmarks: pullback is not installed: pip install -e .", file=sys.stderr)
         return 1
     rows = [row for row in ROWS if row.name in options.rows]
-    results = []
+    results, load = [], report.load()
     for row in rows:
         print(f"... {row.name}", file=sys.stderr, flush=True)
-        results.append(measure(row, modules, repeat=options.repeat, collector=options.gc == "on"))
-    about = report.machine(modules) | {"runs": options.repeat, "garbage collector": options.gc}
+        taking = {side: Apart(row.name, side) for side in row.sides if side in sides}
+        results.append(measure(row, taking, repeat=options.repeat, collector=options.gc == "on"))
+    about = report.machine(sides) | {"load": load} | {"runs": options.repeat, "garbage collector": options.gc}
     if options.markdown:
         print(report.markdown(results, about))
     else:
@@ -74,20 +57,12 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     return options
 
 
-def _import(sides: list[str]) -> dict[str, ModuleType]:
-    """The modules of the sides that are installed, in the table's order."""
-    modules = {}
-    for side, (package, *submodules) in SIDES.items():
-        try:
-            if side in sides:
-                modules[side] = importlib.import_module(package)
-                for name in submodules:
-                    importlib.import_module(name)
-        except ModuleNotFoundError as error:
-            if error.name != package:
-                raise
+def _installed(sides: list[str]) -> list[str]:
+    """The sides whose packages are installed, in the table's order."""
+    found = []
+    for side, (package, *_) in SIDES.items():
+        if side in sides and importlib.util.find_spec(package) is None:
             print(f"benchmarks: {package} is not installed, {side} left out", file=sys.stderr)
-    for name in ("torch", "pullback"):
-        if name in modules:
-            modules[name].set_num_threads(environment.THREADS)
-    return modules
+        elif side in sides:
+            found.append(side)
+    return found

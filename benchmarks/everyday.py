@@ -11,20 +11,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
-import os
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
+from benchmarks import environment as environment
+from benchmarks.apart import Process
+
 SIZES = (10, 10_000, 100_000, 1_000_000, 10_000_000)
 _RUN = 0.01  # seconds that a measurement takes at least
 
@@ -125,22 +122,23 @@ def shown(name: str, run: Work) -> list[list[float]]:
 # -- a process for each library ----------------------------------------------------------------------------------------
 
 
-def serve(package: str) -> None:
-    """Answer what is asked line by line: prepare an operation and show its values, or time it."""
+def answers(package: str) -> Callable[..., Any]:
+    """What a library's process does: prepare an operation and show its values, or time it."""
     lib = importlib.import_module(package)
     lib.set_num_threads(1)
-    run, times = None, 1
-    for line in sys.stdin:
-        asked = json.loads(line)
-        if asked:
-            run = work(lib, *asked)
-            answer: Any = shown(asked[0], run)
-            took = min(_timed(run, 1) for _ in range(2))
-            times = max(1, int(_RUN / max(took, 1e-6)))
-        else:
-            assert run is not None
-            answer = _timed(run, times) * 1e6
-        print(json.dumps(answer), flush=True)
+    prepared: list[tuple[Work, int]] = []
+
+    def answer(*asked: Any) -> Any:
+        if not asked:
+            run, times = prepared[-1]
+            return _timed(run, times) * 1e6
+        run = work(lib, *asked)
+        found = shown(asked[0], run)
+        took = min(_timed(run, 1) for _ in range(2))
+        prepared[:] = [(run, max(1, int(_RUN / max(took, 1e-6))))]
+        return found
+
+    return answer
 
 
 def _timed(run: Work, times: int) -> float:
@@ -151,56 +149,35 @@ def _timed(run: Work, times: int) -> float:
     return (time.process_time() - start) / times
 
 
-@contextmanager
-def asking(package: str) -> Iterator[Callable[[Any], Any]]:
-    """A function that asks the process of a library."""
-    command = [sys.executable, "-m", "benchmarks.everyday", "--serve", package]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, env=environment, **pipes) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-
-        def ask(what: Any) -> Any:
-            process.stdin.write(json.dumps(what) + "\n")  # type: ignore[union-attr]
-            process.stdin.flush()  # type: ignore[union-attr]
-            return json.loads(process.stdout.readline())  # type: ignore[union-attr]
-
-        yield ask
-        process.stdin.close()
-
-
-def measured(name: str, size: int, length: int, repeat: int, sides: list[Callable[[Any], Any]]) -> list[float]:
+def measured(name: str, size: int, length: int, repeat: int, sides: list[Process]) -> list[float]:
     """The medians of the sides, in microseconds. ValueError if their values differ."""
-    values = [ask([name, size, length]) for ask in sides]
+    values = [side.ask(name, size, length) for side in sides]
     for ours, theirs in zip(*values, strict=True):
         if not np.allclose(ours, theirs, rtol=1e-4, atol=1e-5):
             raise ValueError(f"{name} of {size} elements: the two libraries differ")
-    runs = [[ask(None) for ask in sides] for _ in range(repeat)]
+    runs = [[side.ask() for side in sides] for _ in range(repeat)]
     return [statistics.median(times) for times in zip(*runs, strict=True)]
 
 
 def main(argv: list[str]) -> int:
-    """Print the table, or serve a library."""
+    """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__)
-    parser.add_argument("--serve", metavar="PACKAGE", help=argparse.SUPPRESS)
     parser.add_argument("--names", nargs="+", choices=NAMES, default=NAMES, metavar="NAME", help=", ".join(NAMES))
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="N", help="numbers of elements")
     parser.add_argument("--length", type=int, default=100, help="of the rows of log_softmax and its like (100)")
     parser.add_argument("--repeat", type=int, default=9, help="runs of each side (9)")
     options = parser.parse_args(argv)
-    if options.serve:
-        serve(options.serve)
-        return 0
     print("| operation | " + " | ".join(f"{size:.0e}" for size in options.sizes) + " |")
     print("| --- |" + " ---: |" * len(options.sizes), flush=True)
-    with asking("torch") as theirs, asking("pullback") as ours:
-        for name in options.names:
-            cells = []
-            for size in options.sizes:
-                torch, own = measured(name, size, options.length, options.repeat, [theirs, ours])
-                cells.append(f"{own:.4g} / {torch:.4g} us: {own / torch:.2f}")
-            print(f"| `{name}` | " + " | ".join(cells) + " |", flush=True)
+    sides = [Process(answers, "torch"), Process(answers, "pullback")]
+    for name in options.names:
+        cells = []
+        for size in options.sizes:
+            torch, own = measured(name, size, options.length, options.repeat, sides)
+            cells.append(f"{own:.4g} / {torch:.4g} us: {own / torch:.2f}")
+        print(f"| `{name}` | " + " | ".join(cells) + " |", flush=True)
+    for side in sides:
+        side.close()
     return 0
 
 

@@ -2,7 +2,8 @@
 
 A `Row` is one piece of work, written once for each library (a *side*). `measure` runs every side once and compares all
 its results, outputs and gradients, with the first side's; a side that differs makes the row void, and nothing is timed.
-Then the sides take turns, run by run, so that other load on the machine affects all of them alike.
+Then the sides take turns, run by run, so that other load on the machine affects all of them alike. A side works in this
+process (`Here`) or in one of its own (`apart.Apart`).
 
 Python's garbage collector treats all sides alike too: what exists before the timing is frozen (importing a large
 library must not slow the others down), garbage is collected before each run, and during it the collector works as it
@@ -11,13 +12,14 @@ does in a user's program.
 
 from __future__ import annotations
 
+import functools
 import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -56,8 +58,8 @@ class Row:
     `operations`: how many operations it consists of. `budget`: the most that pullback's time may be, over PyTorch's.
     `sides`: the function that makes each side's program from the side's module. `limits`: further budgets, for the
     first side's time over the second's. `tolerance`: how far results may differ, relative to their size. `unit`: the
-    unit of the figures, "us" (microseconds an operation) if the work is timed. `most`: a further budget, for pullback's
-    own figure. `runs`: as many runs at the most, where one takes long.
+    unit of the figures, "us" (microseconds an operation) if the work is timed. `most`: further budgets, for the figures
+    of sides by themselves. `runs`: as many runs at the most, where one takes long.
     """
 
     name: str
@@ -68,7 +70,7 @@ class Row:
     limits: Mapping[tuple[str, str], float] = field(default_factory=dict)
     tolerance: float = 1e-5
     unit: str = "us"
-    most: float | None = None
+    most: Mapping[str, float] = field(default_factory=dict)
     runs: int | None = None
 
 
@@ -104,35 +106,106 @@ class Result:
             return None
         return self.timings[side].median / self.timings[reference].median
 
-    @property
-    def met(self) -> bool | None:
-        """Whether pullback keeps its budgets; None without a budget, or without anything to compare with."""
-        ratio, kept = self.ratio("pullback"), []
-        if ratio is not None and self.row.budget is not None:
+    def met(self, side: str = "pullback") -> bool | None:
+        """Whether a side keeps its budgets; None without a budget, or without anything to compare with."""
+        kept = []
+        ratio = self.ratio(side)
+        if side == "pullback" and ratio is not None and self.row.budget is not None:
             kept.append(ratio <= self.row.budget)
-        if "pullback" in self.timings and self.row.most is not None:
-            kept.append(self.timings["pullback"].median <= self.row.most)
+        if side in self.timings and side in self.row.most:
+            kept.append(self.timings[side].median <= self.row.most[side])
         return all(kept) if kept else None
 
 
-def compared(row: Row, modules: Mapping[str, ModuleType]) -> dict[str, Program]:
-    """The programs of the sides whose modules are there.
+class SideError(Exception):
+    """A side that fails: the type and the text of its error."""
 
-    Raises `VoidError` unless each of them returns the same as the first: as many arrays, of the same shapes, dtypes and
+
+class Side(Protocol):
+    """A side's program, wherever it runs."""
+
+    def arrays(self) -> Arrays:
+        """The results of its work, done once. `SideError` where it fails."""
+
+    def count(self, seconds: float) -> None:
+        """Find how often the work fits into a run of so many seconds."""
+
+    def run(self, collector: bool) -> float:
+        """The seconds that the work takes, by a run; or the figure of its results."""
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+
+
+class Here:
+    """A side in this process."""
+
+    def __init__(self, maker: Callable[[], Program], clock: Clock = time.perf_counter) -> None:
+        self._maker, self._clock = maker, clock
+        self._count = 1
+
+    @functools.cached_property
+    def program(self) -> Program:
+        return self._maker()
+
+    def arrays(self) -> Arrays:
+        try:
+            return self.program.arrays(self.program.once())
+        except Exception as error:
+            raise SideError(f"{type(error).__name__}: {error}") from error
+
+    def count(self, seconds: float) -> None:
+        """Once where the work needs a `prepare`, or is not timed."""
+        if not (self.program.prepare or self.program.figure):
+            elapsed = min(self._elapsed(True) for _ in range(3))
+            self._count = max(1, round(seconds / max(elapsed, 1e-7)))
+
+    def run(self, collector: bool) -> float:
+        if self.program.figure:
+            return self.program.figure(self.program.once())
+        return self._elapsed(collector) / self._count
+
+    def _elapsed(self, collector: bool) -> float:
+        """The seconds of all the work of a run."""
+        work, prepared = self.program.work, self.program.prepare() if self.program.prepare else None
+        turns, clock = range(self._count), self._clock
+        gc.collect()
+        if not collector:
+            gc.disable()
+        try:
+            start = clock()
+            for _ in turns:
+                work(prepared)
+            return clock() - start
+        finally:
+            gc.enable()
+
+    def close(self) -> None:
+        pass
+
+
+def here(row: Row, modules: Mapping[str, ModuleType], clock: Clock = time.perf_counter) -> dict[str, Here]:
+    """The sides of a row whose modules are there, in this process."""
+    return {
+        side: Here(functools.partial(maker, modules[side]), clock)
+        for side, maker in row.sides.items()
+        if side in modules
+    }
+
+
+def compare(row: Row, sides: Mapping[str, Side]) -> None:
+    """Raise `VoidError` unless each side returns the same as the first: as many arrays, of the same shapes, dtypes and
     values.
     """
-    programs: dict[str, Program] = {}
     results: dict[str, Arrays] = {}
-    for side in [side for side in row.sides if side in modules]:
+    for name, side in sides.items():
         try:
-            programs[side] = row.sides[side](modules[side])
-            results[side] = programs[side].arrays(programs[side].once())
-        except Exception as error:
-            raise VoidError(f"{side} fails: {type(error).__name__}: {error}") from error
+            results[name] = side.arrays()
+        except SideError as error:
+            raise VoidError(f"{name} fails: {error}") from error
     reference = next(iter(results))
-    for side, found in results.items():
-        _same(side, found, reference, results[reference], row.tolerance)
-    return programs
+    for name, found in results.items():
+        _same(name, found, reference, results[reference], row.tolerance)
 
 
 def _same(side: str, found: Arrays, reference: str, expected: Arrays, tolerance: float) -> None:
@@ -150,61 +223,34 @@ def _same(side: str, found: Arrays, reference: str, expected: Arrays, tolerance:
 
 def measure(
     row: Row,
-    modules: Mapping[str, ModuleType],
+    sides: Mapping[str, Side],
     *,
     repeat: int = 15,
     seconds: float = 0.005,
     collector: bool = True,
-    clock: Clock = time.perf_counter,
 ) -> Result:
-    """Compare the sides of a row whose modules are there, then time each of them `repeat` times, if the row does not
-    say fewer, taking turns.
+    """Compare the sides of a row, then time each of them `repeat` times, if the row does not say fewer, taking turns;
+    in the end they are closed.
 
     A run repeats work that is short until it lasts about `seconds`. `collector=False` switches the garbage collector
     off while the clock runs.
     """
     try:
-        programs = compared(row, modules)
+        compare(row, sides)
+        for side in sides.values():
+            side.count(seconds)
+        runs: dict[str, list[float]] = {name: [] for name in sides}
+        scale = 1e6 / row.operations if row.unit == "us" else 1.0
+        gc.collect()
+        gc.freeze()
+        for turn in range(min(repeat, row.runs or repeat)):
+            names = list(sides)
+            for name in names[turn % len(names) :] + names[: turn % len(names)]:
+                runs[name].append(sides[name].run(collector) * scale)
     except VoidError as reason:
         return Result(row, void=str(reason))
-    counts = {side: _count(program, seconds, clock) for side, program in programs.items()}
-    runs: dict[str, list[float]] = {side: [] for side in programs}
-    gc.collect()
-    gc.freeze()
-    try:
-        for turn in range(min(repeat, row.runs or repeat)):
-            sides = list(programs)
-            for side in sides[turn % len(sides) :] + sides[: turn % len(sides)]:
-                program = programs[side]
-                if program.figure:
-                    runs[side].append(program.figure(program.once()))
-                    continue
-                elapsed = _run(program, counts[side], collector, clock)
-                runs[side].append(elapsed / counts[side] / row.operations * 1e6)
     finally:
         gc.unfreeze()
-    return Result(row, {side: Timing(times) for side, times in runs.items()})
-
-
-def _run(program: Program, count: int, collector: bool, clock: Clock) -> float:
-    """The seconds that `count` times the work takes."""
-    work, prepared = program.work, program.prepare() if program.prepare else None
-    turns = range(count)
-    gc.collect()
-    if not collector:
-        gc.disable()
-    try:
-        start = clock()
-        for _ in turns:
-            work(prepared)
-        return clock() - start
-    finally:
-        gc.enable()
-
-
-def _count(program: Program, seconds: float, clock: Clock) -> int:
-    """How often a program's work fits into a run of `seconds`; once where it needs a `prepare`, or is not timed."""
-    if program.prepare or program.figure:
-        return 1
-    elapsed = min(_run(program, 1, True, clock) for _ in range(3))
-    return max(1, round(seconds / max(elapsed, 1e-7)))
+        for side in sides.values():
+            side.close()
+    return Result(row, {name: Timing(times) for name, times in runs.items()})

@@ -13,7 +13,6 @@ import importlib.util
 import json
 import os
 import re
-import statistics
 import sys
 import tempfile
 import time
@@ -31,24 +30,6 @@ def importing(package: str) -> Found:
     lib = importlib.import_module(package)
     elapsed = time.perf_counter() - start
     return {"figure": elapsed * 1e3, "arrays": [(lib.ones(3) + 1).tolist()]}
-
-
-# -- arrays ------------------------------------------------------------------------------------------------------------
-
-
-def swish(package: str, size: int) -> Found:
-    """The milliseconds of Swish, forward and backward, as a custom Function: the median of 15 passes."""
-    lib = importlib.import_module(package)
-    lib.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # as in benchmarks/environment.py
-    from benchmarks.arrays import swish as program_of
-
-    program, times = program_of(lib, size), []
-    for _ in range(20):
-        start = time.perf_counter()
-        found = program.work(None)
-        times.append(time.perf_counter() - start)
-    shown = [array[:: size // 100].tolist() for array in program.arrays(found)]
-    return {"figure": statistics.median(times[5:]) * 1e3, "arrays": shown}
 
 
 # -- compiling ---------------------------------------------------------------------------------------------------------
@@ -176,5 +157,5 @@ def _required(name: str) -> Iterator[str]:
 
 if __name__ == "__main__":
     what, package, keywords = sys.argv[1:]
-    known = (importing, swish, compiling, memory, laplacian, size)
+    known = (importing, compiling, memory, laplacian, size)
     print(json.dumps({fn.__name__: fn for fn in known}[what](package, **json.loads(keywords))))

@@ -27,8 +27,8 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
         for side, timing in result.timings.items():
             ratio = result.ratio(side)
             unit = "" if result.row.unit == "us" else f" {result.row.unit}"
-            budget = _budget(result.row, unit) if side == "pullback" else ""
-            met = {None: "", True: "yes", False: "NO"}[result.met if side == "pullback" else None]
+            budget = _budget(result.row, side, unit)
+            met = {None: "", True: "yes", False: "NO"}[result.met(side)]
             table.append(
                 (
                     result.row.name,
@@ -43,10 +43,11 @@ def lines(results: Iterable[Result]) -> list[tuple[str, ...]]:
     return table
 
 
-def _budget(row: Row, unit: str) -> str:
-    """The budget of pullback: over PyTorch's figure, and in the unit of the row."""
-    share = [] if row.budget is None else [f"{row.budget:.{2 if row.budget >= 0.01 else 3}f}"]
-    return ", ".join(share + ([] if row.most is None else [f"{row.most:g}{unit}"]))
+def _budget(row: Row, side: str, unit: str) -> str:
+    """The budgets of a side: pullback's over PyTorch's figure, and any side's in the unit of the row."""
+    share = row.budget if side == "pullback" else None
+    said = [] if share is None else [f"{share:.{2 if share >= 0.01 else 3}f}"]
+    return ", ".join(said + ([f"{row.most[side]:g}{unit or ' us'}"] if side in row.most else []))
 
 
 def _number(figure: float) -> str:
@@ -120,8 +121,8 @@ def as_json(results: Iterable[Result], about: dict[str, Any]) -> dict[str, Any]:
             "title": result.row.title,
             "operations": result.row.operations,
             "budget": result.row.budget,
-            f"most_{result.row.unit}": result.row.most,
-            "met": result.met,
+            f"most_{result.row.unit}": dict(result.row.most),
+            "met": result.met(),
             "further": {" / ".join(pair): result.ratio(*pair) for pair in result.row.limits},
             "void": result.void,
             "sides": {
@@ -150,6 +151,11 @@ def machine(packages: Iterable[str]) -> dict[str, Any]:
         **{name: _version(name) for name in ("numpy", *packages)},
         "date": datetime.date.today().isoformat(),
     }
+
+
+def load() -> str:
+    """How many processes wanted to run, on average, in the last minute."""
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def openblas_kernel() -> str:

@@ -39,21 +39,28 @@ def _detached(tensors: Any) -> Arrays:
 # -- chains: y = x * c * c * ... * c, then the gradient of x ----------------------------------------------------------
 
 
-def _torch_chain(torch: ModuleType, multiply: Callable[[Any, Any], Any] = operator.mul) -> Program:
+def _torch_chain(
+    torch: ModuleType, multiply: Callable[[Any, Any], Any] = operator.mul, compiled: bool = False
+) -> Program:
     x, c, g = torch.tensor(X, requires_grad=True), torch.tensor(C), torch.tensor(G)
+
+    def chain(y: Any, c: Any) -> Any:
+        for _ in range(SHORT):
+            y = multiply(y, c)
+        return y
+
+    called = torch.compile(chain) if compiled else chain
 
     def work(_: None) -> Any:
         x.grad = None
-        y = x
-        for _ in range(SHORT):
-            y = multiply(y, c)
+        y = called(x, c)
         y.backward(g)
         return y, x.grad
 
     return Program(work, _detached)
 
 
-def _torch_function_chain(torch: ModuleType) -> Program:
+def _torch_function_chain(torch: ModuleType, compiled: bool = False) -> Program:
     class Multiply(torch.autograd.Function):  # type: ignore[misc, name-defined]
         @staticmethod
         def forward(ctx: Any, x: Any, c: Any) -> Any:
@@ -64,7 +71,7 @@ def _torch_function_chain(torch: ModuleType) -> Program:
         def backward(ctx: Any, grad: Any) -> Any:
             return grad * ctx.c, None
 
-    return _torch_chain(torch, Multiply.apply)
+    return _torch_chain(torch, Multiply.apply, compiled)
 
 
 def _autograd_chain(autograd: ModuleType, multiply: Callable[[Any, Any], Any] = operator.mul) -> Program:
@@ -113,28 +120,29 @@ def _mygrad_function_chain(mygrad: ModuleType) -> Program:
     return _mygrad_chain(mygrad, lambda x, c: mygrad.execute_op(Multiply, x, op_args=(c,)))
 
 
-def _jax_chain(jax: ModuleType, multiply: Callable[[Any, Any], Any] = operator.mul) -> Program:
+def _jax_chain(jax: ModuleType, multiply: Callable[[Any, Any], Any] = operator.mul, compiled: bool = False) -> Program:
     x, c, g = jax.numpy.asarray(X), jax.numpy.asarray(C), jax.numpy.asarray(G)
 
-    def chain(x: Any) -> Any:
-        for _ in range(SHORT):
-            x = multiply(x, c)
-        return x
+    def both(x: Any, c: Any, g: Any) -> Any:
+        def chain(x: Any) -> Any:
+            for _ in range(SHORT):
+                x = multiply(x, c)
+            return x
 
-    def work(_: None) -> Any:
         y, vjp = jax.vjp(chain, x)
-        return jax.block_until_ready((y, *vjp(g)))
+        return y, *vjp(g)
 
-    return Program(work, _numpy)
+    called = jax.jit(both) if compiled else both
+    return Program(lambda _: jax.block_until_ready(called(x, c, g)), _numpy)
 
 
-def _jax_function_chain(jax: ModuleType) -> Program:
+def _jax_function_chain(jax: ModuleType, compiled: bool = False) -> Program:
     @jax.custom_vjp
     def multiply(x: Any, c: Any) -> Any:
         return x * c
 
     multiply.defvjp(lambda x, c: (x * c, c), lambda c, g: (g * c, None))
-    return _jax_chain(jax, multiply)
+    return _jax_chain(jax, multiply, compiled)
 
 
 # -- a function of 13 inputs and 2 outputs: almost no arithmetic, so that the bookkeeping is timed ---------------------
@@ -314,7 +322,7 @@ def _long(name: str, length: int, *makers: Maker) -> list[Row]:
     built, freed = [{"autograd": maker} for maker in makers] or [{}, {}]
     chain = f"chain of {length:.0e} multiplications"
     return [
-        Row(name, f"{chain}, build + backward, per node", length, 0.8, both(_torch_long) | built),
+        Row(name, f"{chain}, build + backward, per node", length, 0.7, both(_torch_long) | built),
         Row(f"{name}-freed", f"{chain}, freeing the graph, per node", length, 0.8, both(_torch_freed) | freed),
     ]
 
@@ -337,14 +345,18 @@ ROWS = [
         "function",
         f"custom Function x * c of 3 float32, chain of {SHORT}, forward + backward",
         SHORT,
-        0.35,
+        0.4,
         {
             "torch": _torch_function_chain,
             "pullback": _torch_function_chain,
+            "compiled": lambda module: _torch_function_chain(module, compiled=True),
+            "inductor": lambda module: _torch_function_chain(module, compiled=True),
             "autograd": _autograd_function_chain,
             "mygrad": _mygrad_function_chain,
             "jax": _jax_function_chain,
+            "jit": lambda module: _jax_function_chain(module, compiled=True),
         },
+        {("compiled", "jit"): 1.2},
     ),
     Row("wide-plain", "Function of 13 inputs and 2 outputs: apply, nothing recorded", 1, 0.4, _wide("plain")),
     Row("wide-recorded", "Function of 13 inputs and 2 outputs: apply, recorded", 1, 0.4, _wide("recorded")),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.harness import Program, Result, Row, measure
+from benchmarks.harness import Program, Result, Row, here, measure
 from benchmarks.operations import calls
 from pullback.ops import TABLE
 from pullback.table.samples import Array, DType, Sample
@@ -176,4 +176,5 @@ def timed(row: Row, modules: Mapping[str, ModuleType], repeat: int) -> Result:
         # compared already, with a tolerance for sums of many terms: the harness has nothing left to compare
         silent = {side: (lambda _, p=program: Program(p.work, lambda _: [])) for side, program in made.items()}
         gc.freeze()  # or each collection before the first run would walk through all of torch
-        return measure(Row(row.name, row.title, 1, LIMIT, silent), modules, repeat=repeat, seconds=0.002)
+        quiet = Row(row.name, row.title, 1, LIMIT, silent)
+        return measure(quiet, here(quiet, modules), repeat=repeat, seconds=0.002)
