@@ -13,6 +13,7 @@ from .autograd.saved import Details
 from .diagnose import misuse, nans
 from .errors import Elsewhere
 from .func.vectorize import vmap
+from .kernels.positions import SumsByIndex
 from .ops.index.assignment import copy_over, put_into_base
 from .ops.make.conversion import to, to_copy
 from .ops.shape.slices import getitem
@@ -38,10 +39,13 @@ Held.by_graph = staticmethod(
     lambda value: importlib.import_module("pullback.inspect.footprint").held_by(value)  # loaded when memory is full
 )
 Fused.kernel = staticmethod(
-    lambda *function: importlib.import_module("pullback.compile.eager").Kernel(*function)  # loaded with its C
+    lambda *function: importlib.import_module("pullback.compile.eager.kernel").Kernel(*function)  # loaded with its C
 )
 Fused.in_place = staticmethod(
-    lambda *rule: importlib.import_module("pullback.compile.in_place").InPlace(*rule)  # and so is this
+    lambda *rule: importlib.import_module("pullback.compile.eager.in_place").InPlace(*rule)  # and so is this
+)
+SumsByIndex.in_c = staticmethod(
+    lambda *rows: Fused.enabled and importlib.import_module("pullback.compile.eager.adding_rows").add_rows(*rows)
 )
 Through.op, Through.part = put_into_base.op, getitem.op
 Over.op = copy_over.op

@@ -165,6 +165,7 @@ def test_one_file_hands_down_what_rooms_below_need() -> None:
         "Fused",
         "Held",
         "Over",
+        "SumsByIndex",
         "Through",
     }
 

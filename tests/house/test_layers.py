@@ -77,7 +77,7 @@ LINES_PER_ROOM = {
     "interpreters": 3145,
     "func": 2600,
     "diagnose": 2626,
-    "compile": 9257,
+    "compile": 9310,
     "utils": 1500,
     "compat": 1000,
     "cli": 3861,

@@ -23,6 +23,12 @@ from ..tensor.tensor import Tensor, wrap
 
 DTYPES = ("bool", "int64", "float16", "float32", "float64", "complex64", "complex128")
 
+# Operations that add up at positions, forward or in their rules, which large arrays do in C.
+SUMS_BY_INDEX = frozenset(
+    """as_strided combinations corrcoef index_add index_put index_select nn.functional.embedding
+    nn.functional.embedding_bag nn.functional.pdist repeat_interleave stft take""".split()
+)
+
 # The functions of the Python array API standard, 2024.12: https://data-apis.org/array-api/2024.12/
 ARRAY_API = frozenset(
     """abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_left_shift bitwise_invert bitwise_or
@@ -107,7 +113,7 @@ def _row(name: str, op: Op, dtypes: bool) -> Row:
         array_api=next((n for n in (name, *op.about.also.split()) if n in ARRAY_API), ""),
         forward=_forward(op),
         batched=_batched(op),
-        fused=op.fused,
+        fused=op.fused or name in SUMS_BY_INDEX,
         dtypes=_dtypes_of(op) if dtypes else (),
         waits=_waits(name),
         family=op.about.home or _folder(op),

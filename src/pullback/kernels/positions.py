@@ -7,8 +7,8 @@ positions in a contiguous array, where NumPy's loops are fast (`np.add.at` is fa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,11 +23,22 @@ Array = np.ndarray[Any, Any]
 INT64, INT32 = np.dtype(np.int64), np.dtype(np.int32)
 
 # For fewer values than this, NumPy's slow loop over several axes takes less time than the set-up of the faster one.
-_FEW = 4000
+_FEW = 2500
+# From so many values on, a loop in C pays.
+_MANY = 2500
 # For rows at least this long, it is worth checking that no position occurs twice; if none does, all is added at once.
 _LONG = 8
 # A row at least this long is added faster as a whole than element by element.
 _VERY_LONG = 400
+
+
+class SumsByIndex:
+    """Adds rows by a loop in C, and says whether it has. `assembly.py` puts it here.
+
+    in_c: called with the arguments of `_add_rows` (`compile/eager/adding_rows.py`).
+    """
+
+    in_c: ClassVar[Callable[[Array, Array, Array], bool]]
 
 
 def within(index: Array, n: int, error: Exception | None = None) -> bool:
@@ -186,7 +197,9 @@ def _add_rows(work: Array, flat: Array, values: Array) -> None:
     outer, n, inner = work.shape
     if not values.size:
         return
-    large = type(work) is np.ndarray
+    large = type(work) is type(values) is np.ndarray
+    if large and values.size >= _MANY and SumsByIndex.in_c(work, flat, values):
+        return
     if large and outer * inner >= _LONG and n <= 8 * flat.size + 1000 and np.bincount(flat, minlength=1).max() == 1:
         work[:, flat] += values
         return

@@ -575,7 +575,7 @@ def _picker(indices: list[int]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
     return itemgetter(*indices)
 
 
-# Large calls in C, by loops that `compile/eager.py` makes of the entry's own functions, loaded at the first of them --
+# Large calls in C, by loops that `compile/eager/kernel.py` makes of the entry's own functions, loaded at the first call
 
 
 class Fused:
@@ -583,7 +583,7 @@ class Fused:
 
     kernel: called with a function of arrays, the name of its entry, and whether that is elementwise. What it returns is
     called as the function is, and gives None where the function itself has to run. in_place: makes the loop of a rule
-    that writes to its arrays, which says whether it has run (`compile/in_place.py`).
+    that writes to its arrays, which says whether it has run (`compile/eager/in_place.py`).
     """
 
     enabled: ClassVar[bool] = True

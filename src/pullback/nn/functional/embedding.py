@@ -17,7 +17,7 @@ from ...autograd.grad_mode import no_grad
 from ...errors import callers_level
 from ...interpreters.traced import open_trace
 from ...kernels.counterparts import combine_at
-from ...kernels.positions import within
+from ...kernels.positions import add_at, within
 from ...kernels.sliding import Array
 from ...ops.elementwise.limits import where
 from ...ops.elementwise.value_checks import check_values
@@ -66,25 +66,18 @@ def _rows(input: Any, index: Any) -> Any:
 
 
 @linear(home="nn.functional", batch="leading", numbers="", input=lambda g, index: on(_rows, g, index))
-@on_arrays
 def _add_rows(input: Any, index: Any, n: Any) -> Any:
     """n rows ``(..., n, d)``: zeros plus the rows ``(..., m, d)`` at the positions ``(..., m, 1)``."""
     m, d = input.shape[-2:]
-    if input.ndim == 2 == index.ndim:
-        out = zeros_beside(input, (n, d), summing(input.dtype))
-        column = index[:, 0]
-        if type(input) is np.ndarray and m > 1 and (column[1:] >= column[:-1]).all():
-            starts = np.flatnonzero(np.diff(column, prepend=-1))
-            out[column[starts]] = np.add.reduceat(input, starts, axis=0, dtype=out.dtype)
-        else:  # on flat arrays, np.add.at is several times faster
-            combine_at(np.add, out.reshape(-1), (index * d + arange_beside(index, d)).reshape(-1), input.reshape(-1))
-        return out.astype(input.dtype, copy=False)
     lead = np.broadcast_shapes(input.shape[:-2], index.shape[:-2])
-    out = zeros_beside(input, (*lead, n, d), summing(input.dtype))
-    start = arange_beside(index, math.prod(lead)).reshape(*lead, 1, 1) * (n * d)
-    flat = np.broadcast_to(index, (*lead, m, 1)) * d + (arange_beside(index, d) + start)
-    combine_at(np.add, out.reshape(-1), flat.reshape(-1), np.broadcast_to(input, (*lead, m, d)).reshape(-1))
-    return out.astype(input.dtype, copy=False)
+    blocks, places = math.prod(lead), index[..., 0]
+    out = zeros_beside(input, (blocks * n, d), summing(input.dtype))
+    if lead:
+        places = np.broadcast_to(places, (*lead, m)).reshape(blocks, m)
+        places = (places + arange_beside(index, blocks).reshape(blocks, 1) * n).reshape(-1)
+        input = np.broadcast_to(input, (*lead, m, d)).reshape(blocks * m, d)
+    add_at(out, (places,), input)
+    return out.reshape(*lead, n, d).astype(input.dtype, copy=False)
 
 
 def _gradient(g: Any, index: Any, weight_shape: Any, padding_idx: Any, scale_grad_by_freq: Any, sparse: Any) -> Any:

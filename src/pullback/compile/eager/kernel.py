@@ -21,17 +21,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import errors
-from ..tensor.adding import summed
-from .backends import c, c_source, cache
-from .backends.c_rounds import Operand, Steps
-from .backends.loop import Loop
-from .backends.steps import fold
-from .num_threads import get_num_threads
-from .plan.fuse import LoopStage, memory, schedule
-from .trace.lower import same
-from .trace.program import Program, Value, reachable
-from .trace.symbols import Symbol, made_in
+from ... import errors
+from ...tensor.adding import summed
+from ..backends import c, c_source, cache
+from ..backends.c_rounds import Operand, Steps
+from ..backends.loop import Loop
+from ..backends.steps import fold
+from ..num_threads import get_num_threads
+from ..plan.fuse import LoopStage, memory, schedule
+from ..trace.lower import same
+from ..trace.program import Program, Value, reachable
+from ..trace.symbols import Symbol, made_in
 
 _ndarray = np.ndarray
 _FORMS = 64

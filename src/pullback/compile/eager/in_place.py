@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from .backends import c, cache
-from .eager import announce, calm, tell
-from .num_threads import get_num_threads
-from .plan.fuse import LoopStage, schedule
-from .trace.lower import same
-from .trace.program import Program
-from .trace.symbols import made_in
+from ..backends import c, cache
+from ..num_threads import get_num_threads
+from ..plan.fuse import LoopStage, schedule
+from ..trace.lower import same
+from ..trace.program import Program
+from ..trace.symbols import made_in
+from .kernel import announce, calm, tell
 
 Array = np.ndarray[Any, Any]
 _FORMS = 64
