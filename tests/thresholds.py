@@ -23,6 +23,7 @@ LOWERED = {
     "ops.elementwise.arithmetic._BLOCK": 2,
     "ops.elementwise.limits._LARGE": 1,
     "ops.products.distances._AT_ONCE": 2,
+    "ops.reduce.sorting._FEW": -1,  # no row, so that all are searched
     "ops.reduce.sorting._LONG": 4,
     "ops.reduce.sorting._SHORTEST": 2,
     "ops.reduce.sorting._TIMES": 4,  # fewer blocks than that leave nothing out

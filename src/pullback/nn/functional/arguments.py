@@ -35,6 +35,8 @@ def integers(name: str, argument: str, value: Any, count: int, least: int | None
 
     least: the smallest allowed integer.
     """
+    if type(value) is int and (least is None or value >= least):  # as most are
+        return (value,) * count
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     try:
         found = tuple(operator.index(v) for v in values)

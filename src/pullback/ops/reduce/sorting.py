@@ -15,7 +15,7 @@ from ...table.entry import composite, constant, special
 from ...table.operands import index_of
 from ...table.results import result_type
 from ...table.samples import A, S, Sample, V, along, inf, nan
-from ...tensor.arrays import taken_along, wrap_axis, zeros_beside
+from ...tensor.arrays import in_order, taken_along, wrap_axis, zeros_beside
 from ...tensor.protocol import is_foreign
 from ...tensor.tensor import Tensor
 from .picking import many_jvp, many_rule, refuse_unordered
@@ -29,8 +29,8 @@ def order(input: Any, axis: int, descending: bool = False) -> Any:
     if not descending:
         return np.argsort(input, axis=axis, kind="stable")
     # sort the reversed array and reverse the result, so that equal elements keep their order
-    found = np.flip(np.argsort(np.flip(input, axis), axis=axis, kind="stable"), axis)
-    return np.subtract(input.shape[axis] - 1, found)
+    back = (*(slice(None),) * (axis % input.ndim), slice(None, None, -1))
+    return np.subtract(input.shape[axis] - 1, np.argsort(input[back], axis=axis, kind="stable")[back])
 
 
 def _sorted_positions(name: str, input: Any, dim: int, descending: bool) -> tuple[int, Any]:
@@ -119,6 +119,7 @@ def msort(input: Tensor) -> Tensor:
 # The largest ----------------------------------------------------------------------------------------------------------
 
 
+_FEW = 16  # rows of at most this length are sorted as a whole
 _LONG, _TIMES = 256, 64  # rows of this length, and this many times as long as k, are searched by blocks
 _SHORTEST = 16  # the length of the shortest block
 
@@ -194,6 +195,9 @@ def topk(input: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool =
         )
     if not input.ndim:
         return TopkResult(np.copy(input), zeros_beside(input, (), np.int64))
+    if n <= _FEW and not is_foreign(input):
+        indices = order(input, axis, largest)[(*(slice(None),) * axis, slice(k))]
+        return TopkResult(taken_along(input, indices, axis), in_order(indices))
     indices = _largest(input, k, axis, largest) if k else np.take(np.argsort(input, axis=axis), [], axis=axis)
     values = taken_along(input, indices, axis)
     if sorted and k > 1:
