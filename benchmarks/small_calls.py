@@ -31,19 +31,20 @@ _RUN = 0.003  # seconds that a measurement takes at least
 # x and y: 3 x 4; m: 4 x 4; v: 4; s: one number; b: 2 x 3 x 4; mask: 3 x 4; i: 3 positions; t: 3 classes; image, kernel:
 # of a convolution; data: 3 x 4 that requires no grad. Everything else requires grad.
 CALLS = """
-x + y; x - y; x * y; x / y; x + 1; x * 2.0; 1 - x; x / 2; x ** 2; -x; x @ m; x + v; x * s; x > 0; x == y
-x.exp(); x.sin(); x.tanh(); x.abs(); (x * x).sqrt(); (x * x + 1).log(); x.sigmoid(); x.relu(); x.clamp(-1, 1)
-x.square(); lib.where(mask, x, y); lib.maximum(x, y); lib.minimum(x, y); lib.exp(x); lib.matmul(x, m); lib.atan2(x, y); lib.erf(x)
-x.sum(); x.sum(0); x.sum(-1, keepdim=True); x.mean(); x.mean(1); x.max(); x.max(1); x.min(); x.argmax(1)
-x.std(); x.var(1); x.prod(); x.norm(); x.logsumexp(1); x.cumsum(0); x.amax(1); x.any(); x.all(); lib.linalg.norm(x); x.topk(2); x.sort()
-x.reshape(4, 3); x.view(12); x.flatten(); x.t(); b.transpose(0, 1); b.permute(2, 0, 1); x.unsqueeze(0)
-x[None].squeeze(0); v.expand(3, 4); x.chunk(2); x.split(2); lib.cat([x, y]); lib.stack([x, y]); x.repeat(2, 1); x.contiguous(); x.flip(0)
-x[0]; x[1:]; x[:, 1]; x[0, 1]; x[..., None]; x[i]; data[mask]; x.gather(1, i[:, None]); x.index_select(0, i); x.tril()
-lib.zeros(3, 4); lib.ones(3, 4); lib.arange(12); lib.tensor([1.0, 2.0]); lib.zeros_like(x); lib.eye(3); lib.randn(3, 4)
-x.detach(); x.clone(); x.double(); s.item(); data.numpy(); data.tolist(); lib.einsum("ij,jk->ik", x, m); lib.outer(v, v)
-F.softmax(x, 1); F.log_softmax(x, 1); F.relu(x); F.gelu(x); F.linear(x, m, v); F.mse_loss(x, y); F.cross_entropy(x, t)
-F.layer_norm(x, (4,), v, v); F.dropout(x); F.conv2d(image, kernel); F.conv1d(b, b); F.max_pool2d(image, 2)
-F.pad(x, (1, 1)); F.embedding(i, m); F.silu(x); F.binary_cross_entropy_with_logits(x, data); F.normalize(x); F.one_hot(t, 4)
+x + y; x - y; x * y; x / y; x + 1; x * 2.0; 1 - x; x / 2; x ** 2; -x; x @ m; x + v; x * s; x > 0; x == y; x.exp()
+x.sin(); x.tanh(); x.abs(); (x * x).sqrt(); (x * x + 1).log(); x.sigmoid(); x.relu(); x.clamp(-1, 1); x.square()
+lib.where(mask, x, y); lib.maximum(x, y); lib.minimum(x, y); lib.exp(x); lib.matmul(x, m); lib.atan2(x, y); lib.erf(x)
+x.sum(); x.sum(0); x.sum(-1, keepdim=True); x.mean(); x.mean(1); x.max(); x.max(1); x.min(); x.argmax(1); x.std()
+x.var(1); x.prod(); x.norm(); x.logsumexp(1); x.cumsum(0); x.amax(1); x.any(); x.all(); lib.linalg.norm(x); x.topk(2)
+x.sort(); x.reshape(4, 3); x.view(12); x.flatten(); x.t(); b.transpose(0, 1); b.permute(2, 0, 1); x.unsqueeze(0)
+x[None].squeeze(0); v.expand(3, 4); x.chunk(2); x.split(2); lib.cat([x, y]); lib.stack([x, y]); x.repeat(2, 1)
+x.contiguous(); x.flip(0); x[0]; x[1:]; x[:, 1]; x[0, 1]; x[..., None]; x[i]; data[mask]; x.gather(1, i[:, None])
+x.index_select(0, i); x.tril(); lib.zeros(3, 4); lib.ones(3, 4); lib.arange(12); lib.tensor([1.0, 2.0])
+lib.zeros_like(x); lib.eye(3); lib.randn(3, 4); x.detach(); x.clone(); x.double(); s.item(); data.numpy()
+data.tolist(); lib.einsum("ij,jk->ik", x, m); lib.outer(v, v); F.softmax(x, 1); F.log_softmax(x, 1); F.relu(x)
+F.gelu(x); F.linear(x, m, v); F.mse_loss(x, y); F.cross_entropy(x, t); F.layer_norm(x, (4,), v, v); F.dropout(x)
+F.conv2d(image, kernel); F.conv1d(b, b); F.max_pool2d(image, 2); F.pad(x, (1, 1)); F.embedding(i, m); F.silu(x)
+F.binary_cross_entropy_with_logits(x, data); F.normalize(x); F.one_hot(t, 4)
 """
 NAMES = [call.strip() for line in CALLS.strip().splitlines() for call in line.split(";")]
 KINDS = {"forward": False, "forward + backward": True}

@@ -12,6 +12,7 @@ SIDES: dict[str, list[str]] = {
     "torch": ["torch"],
     "pullback": ["pullback"],
     "compiled": ["pullback"],
+    "whole": ["pullback"],
     "fused": ["torch"],
     "inductor": ["torch"],
     "autograd": ["autograd", "autograd.extend"],
