@@ -104,9 +104,8 @@ def main(argv: list[str]) -> int:
     pullback.set_num_threads(1)
     lock = getattr(sys, "_is_gil_enabled", lambda: True)()
     kind = "free-threaded" if sysconfig.get_config_var("Py_GIL_DISABLED") else "ordinary"
-    print(
-        f"Python {sys.version.split()[0]}, {kind}; lock {'on' if lock else 'off'}; collector {options.gc}; NumPy {np.__version__}"
-    )
+    settings = f"lock {'on' if lock else 'off'}; collector {options.gc}; NumPy {np.__version__}"
+    print(f"Python {sys.version.split()[0]}, {kind}; {settings}")
     if options.gc == "off":
         gc.disable()
     makers: dict[str, Callable[[], Callable[[], Any]]] = {
