@@ -127,7 +127,7 @@ def _agree(ours: Any, theirs: Any) -> bool:
     """Whether results are equal to rounding, part by part."""
     if isinstance(theirs, list) and any(isinstance(part, list) for part in theirs):
         return len(ours) == len(theirs) and all(map(_agree, ours, theirs))
-    return bool(np.allclose(ours, theirs, rtol=1e-5, atol=1e-6))
+    return np.shape(ours) == np.shape(theirs) and bool(np.allclose(ours, theirs, rtol=1e-5, atol=1e-6))
 
 
 def main(argv: list[str]) -> int:
