@@ -72,6 +72,7 @@ _KINDS = {
     "int | Sequence[int]": Kind("int or a list of ints", (int, tuple, list), _anything),  # the entry looks at elements
     "float": Kind("float", (float, int), _is_real),
 }
+_OPTIONAL = _KINDS | {f"{declared} | None": kind._replace(optional=True) for declared, kind in _KINDS.items()}
 _WHOLE = ("int", "int or a list of ints")  # the words of integers
 _BOUND = 2**63  # an integer of 64 bits lies below it
 _LASTING = frozenset(("builtins", "numpy", "pullback"))
@@ -85,10 +86,9 @@ def kinds_of(annotations: Mapping[str, Any], names: tuple[str, ...], truths: str
     """
     found = {}
     for name in names:
-        declared = str(annotations.get(name, ""))
-        kind = _KINDS.get(declared.removesuffix(" | None"))
+        kind = _OPTIONAL.get(str(annotations.get(name, "")))
         if kind is not None and name not in truths.split() and not name.startswith("_"):
-            found[name] = kind._replace(optional=declared.endswith("None"))
+            found[name] = kind
     return found
 
 

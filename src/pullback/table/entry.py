@@ -177,13 +177,13 @@ def _refuse_taken(home: str, name: str) -> None:
         )
 
 
-_HERE = os.path.dirname(__file__)
+_HERE = os.path.dirname(__file__) + os.sep
 
 
 def _place() -> str:
     """The file and line outside this folder that enter something."""
     frame = sys._getframe(1)
-    while os.path.dirname(frame.f_code.co_filename) == _HERE and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
