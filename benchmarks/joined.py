@@ -41,8 +41,8 @@ def _spread(result: Result, side: str) -> str:
 def main(argv: list[str]) -> int:
     """Print the table in Markdown, and the meaning of its rows."""
     files = [json.loads(Path(name).read_text("utf-8")) for name in argv]
-    if not files:
-        print("joined: give the files that `python -m benchmarks --json FILE` wrote", file=sys.stderr)
+    if len(files) < 2:
+        print("joined: give two or more files that `python -m benchmarks --json FILE` wrote", file=sys.stderr)
         return 1
     results, about = joined(files), dict(files[0]["about"])
     about["load"] = ", ".join(str(file["about"]["load"]) for file in files)

@@ -94,6 +94,7 @@ OTHERS = {
     "compile.compiled._MOST": "a bound of a cache",
     "ops.elementwise.gamma._DIMENSIONS": "a bound of what is computed at all",
     "ops.elementwise.polynomials._HIGHEST": "a bound of what is computed at all",
+    "ops.elementwise.polynomials._SMALL": "a degree; tests/ops/test_degrees.py has both sides",
     "nn.layers.layer._MOST_LAYERS": "a bound of what is made at all",
     "ops.shape.splitting._MOST_PIECES": "a bound of what is computed at all",
     "compile.plan.fuse.STEPS_PER_LOOP": "a length of programs",

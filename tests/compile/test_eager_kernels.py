@@ -118,9 +118,10 @@ def test_samples_are_as_without_kernels(a_compiler, name, dtype):
             return (run := Run(pullback, fn, made)).result, run.gradients(), Run(pullback, fn, made).second()
 
         ours, theirs = both(work)
-        assert difference(ours[0], theirs[0], 4) == "", f"{name} {sample}"
-        assert difference_of_gradients(ours[1], theirs[1]) == "", f"{name} {sample}"
-        assert difference_of_gradients(ours[2], theirs[2], 1000) == "", f"{name} {sample}"
+        with np.errstate(over="ignore"):  # the bounds of large numbers in half precision
+            assert difference(ours[0], theirs[0], 4) == "", f"{name} {sample}"
+            assert difference_of_gradients(ours[1], theirs[1]) == "", f"{name} {sample}"
+            assert difference_of_gradients(ours[2], theirs[2], 1000) == "", f"{name} {sample}"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -123,4 +123,4 @@ def test_several_runs_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_row_that_was_void_in_one_run_is_void(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert joined.main(written(tmp_path, a_run(4.0, 1.0), a_run(1.0, 1.0, "pullback fails: no luck"))) == 0
     assert "not timed: pullback fails: no luck" in capsys.readouterr().out
-    assert joined.main([]) == 1
+    assert joined.main(written(tmp_path, a_run(4.0, 1.0))) == 1

@@ -42,6 +42,8 @@ _FAMILIES: dict[str, tuple[tuple[float, float], _Step]] = {
 
 _HIGHEST = 10**6  # a larger degree takes minutes and more, and its rounding errors are larger than the result
 
+_SMALL = 32  # up to this degree, the steps are written out in one loop
+
 
 def _no_derivative(name: str) -> Any:
     raise NotImplementedError(
@@ -84,6 +86,32 @@ def _polynomial(input: Any, n: Any, family: str, order: int) -> Any:
     return found.astype(given.dtype)
 
 
+@pointwise(
+    method=False,
+    fused=True,
+    input=lambda g, input, n, family, order: g * on(_of_degree, input, n, family, order + 1),
+)
+def _of_degree(input: Any, n: Any, family: str, order: int) -> Any:
+    """`_polynomial` of one degree, a whole number that is not large: the steps without the terms that are zero."""
+    given = need(family, FLOATS, floating(input))
+    x = given.astype(np.float64)
+    (factor, summand), step = _FAMILIES[family]
+    before: list[Any] = [None] * (order + 1)  # None is zero
+    now: list[Any] = [1.0, *[None] * order]
+    for k in range(n):
+        a, b, c = step(k) if k else (factor, summand, 0)
+        line = a * x + b if b else a * x
+        later: list[Any] = []
+        for r in range(order + 1):
+            terms = [] if now[r] is None else [line * now[r]]
+            terms += [r * a * now[r - 1]] if r and now[r - 1] is not None else []
+            terms += [-c * before[r]] if c and before[r] is not None else []
+            later.append(sum(terms[1:], terms[0]) if terms else None)
+        before, now = now, later
+    found = 0.0 if now[order] is None else now[order]
+    return (found + np.zeros_like(x)).astype(given.dtype)
+
+
 def _samples() -> list[Sample]:
     return [
         *(S(A(2, 3, domain="small"), n) for n in (0, 1, 2, 5, 9, -1)),
@@ -111,12 +139,15 @@ def _enter(name: str, doc: str) -> Operation:
     """Enter a family in the table."""
 
     def body(input: Any, n: Any) -> Tensor:
-        found: Tensor = _polynomial(input, n, name, 0)
+        alone = type(n) is int and 0 <= n <= _SMALL and isinstance(input, Tensor)
+        found: Tensor = (_of_degree if alone else _polynomial)(input, n, name, 0)
         return found
 
     body.__name__ = name
     body.__doc__ = f"{doc}, of degree `n`, which may be a tensor; 0 for degrees below 0."
-    entered: Operation = composite(home="special", samples=_samples, refused=_REFUSED, differs=_DIFFERS)(body)
+    entered: Operation = composite(home="special", fused=True, samples=_samples, refused=_REFUSED, differs=_DIFFERS)(
+        body
+    )
     return entered
 
 
