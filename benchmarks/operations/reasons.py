@@ -9,7 +9,8 @@ _REASONS: dict[str, str] = {
     "flatten view view_as reshape reshape_as ravel broadcast_tensors movedim squeeze unsqueeze unflatten "
     "permute t positive adjoint transpose swapaxes swapdims select narrow split split_with_sizes chunk hsplit "
     "vsplit dsplit tensor_split unsafe_split unsafe_split_with_sizes unsafe_chunk unbind unfold diagonal "
-    "linalg.diagonal diag contiguous trace meshgrid view_as_complex view_as_real ndimension": (
+    "linalg.diagonal diag contiguous trace meshgrid view_as_complex view_as_real ndimension "
+    "is_pinned is_same_size is_floating_point is_complex numel dense_dim sparse_dim get_device": (
         "No element is touched, or few: the microseconds are those of Python's calls, and PyTorch's are in C++."
     ),
     "conj": "PyTorch only marks the tensor as conjugated; here the numbers are conjugated at once.",
@@ -24,13 +25,6 @@ _REASONS: dict[str, str] = {
     "special.i1e special.bessel_j0 special.bessel_j1 special.bessel_y0 special.airy_ai": (
         "SciPy computes one element after the other, in double precision; PyTorch has a vectorised kernel, or one "
         "of single precision."
-    ),
-    "special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.chebyshev_polynomial_v "
-    "special.chebyshev_polynomial_w special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u "
-    "special.shifted_chebyshev_polynomial_v special.shifted_chebyshev_polynomial_w special.hermite_polynomial_h "
-    "special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p": (
-        "The recurrence runs in double precision, since rounding errors grow with the degree, and each of its steps is "
-        "several passes; PyTorch has one loop in single precision."
     ),
     "frac": "The whole part and the difference are a pass each.",
     "remainder fmod": (
@@ -49,8 +43,9 @@ _REASONS: dict[str, str] = {
     "nn.functional.rrelu nn.functional.elu nn.functional.celu nn.functional.selu": (
         "A mask and a choice by it are four to six passes through memory; PyTorch fuses them into one."
     ),
+    "renorm angle": "A comparison, a choice and, of rows, their norms are a pass each; PyTorch fuses them.",
     "addr outer lerp": "Each NumPy operation is a pass with a result of its own; PyTorch fuses them.",
-    "kron vander linalg.vander diff trapezoid cumulative_trapezoid flip rot90": (
+    "kron vander linalg.vander diff trapezoid cumulative_trapezoid flip fliplr rot90": (
         "Composed of several operations of NumPy, each with an array of its own, or reversed along short rows; "
         "PyTorch has one kernel."
     ),
