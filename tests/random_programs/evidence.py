@@ -537,9 +537,14 @@ def lost_by_torch(d: Shown) -> bool:
 
 def written_to_copies(program: Program) -> Program:
     """A program that clamps, writes triangles of, or writes over themselves, copies of its tensors."""
-    for name in ("clamp_(", "tril_(", "triu_(", "copy_({0})"):
-        program = replaced(program, f"{{0}}.{name}", f"{{0}}.clone().{name}")
-    return program
+
+    def changed(step: Step) -> Step:
+        itself = step.form.startswith("{0}.copy_(") and step.line == f"{step.names[0]}.copy_({step.names[0]})"
+        copied = itself or step.form.startswith(("{0}.clamp_(", "{0}.tril_(", "{0}.triu_("))
+        form = f"{{0}}.clone(){step.form[3:]}" if copied else step.form
+        return replace(step, form=form, body=tuple(map(changed, step.body)))
+
+    return tuple(map(changed, program))
 
 
 MASKED = ("{0}[{0} > 1] = ", "{0}.masked_fill_(")
