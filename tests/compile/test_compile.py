@@ -364,6 +364,27 @@ def test_a_closure_is_never_constant() -> None:
     close(listed(x), x + tensors[0].exp())
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float64", "complex64", "int8", "bool"])
+def test_arrays_within_a_function_may_have_any_dtype(dtype: str) -> None:
+    def fn(x: Tensor) -> tuple[Tensor, ...]:
+        return x + 1, pullback.arange(2).to(getattr(pullback, dtype)), x.new_zeros(2, dtype=getattr(pullback, dtype))
+
+    compiled, x = numpy_backend(fn), randn(2)
+    for _ in range(2):
+        for found, expected in zip(compiled(x), fn(x), strict=True):
+            assert found.dtype == expected.dtype
+            assert found.tolist() == expected.tolist()
+
+
+def test_parts_of_bfloat16_have_their_gradients_in_a_compiled_function() -> None:
+    x = pullback.tensor([[1.0, 0.0], [-2.0, -0.5]], dtype=pullback.bfloat16, requires_grad=True)
+    for fn in (lambda t: t.chunk(2, -1)[0], lambda t: t.floor() + t, lambda t: t.unbind(-1)[1]):
+        found = numpy_backend(fn)(x)
+        assert found.tolist() == fn(x).tolist()
+        grads = [pullback.autograd.grad(y.sum(), x)[0].tolist() for y in (found, fn(x))]
+        assert grads[0] == grads[1]
+
+
 def test_a_helper_and_its_globals() -> None:
     space: dict[str, Any] = {"w": randn(3, requires_grad=True)}
     exec("def helper(x):\n    return x * w.exp()\ndef fn(x):\n    return helper(x) + 1\n", space)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import pullback
+from pullback import Tensor
 from pullback.ops import TABLE
 from pullback.table.samples import Sample
 from tests.oracle import array_of, call, cases, converted, difference, directions, resolve, tensors_of, to_tensor
@@ -433,3 +434,48 @@ def test_what_a_logical_operation_writes_has_the_gradient_zero(code: str) -> Non
     eval(code, {"x": x, "y": y})
     y.sum().backward()
     assert x.grad.tolist() == [0.0, 0.0]  # of the values that were written: in PyTorch that of those before, 2
+
+
+def _into_pairs(u: Tensor, rows: list[int]) -> Tensor:
+    """Numbers in pairs, written as the rows of complex numbers that are looked at as pairs."""
+    z = 0 * u[0] + pullback.full((3,), 1 + 2j, dtype=pullback.complex128)
+    pullback.view_as_real(z)[rows] = pullback.stack([u, u * 2, u * 3])
+    return z.real**2 + z.imag**2
+
+
+def _into_complex(u: Tensor, rows: list[int]) -> Tensor:
+    """Complex numbers, written as those that pairs of numbers are looked at as."""
+    pairs = 0 * u[0] + pullback.ones(3, 2, dtype=pullback.float64)
+    pullback.view_as_complex(pairs)[rows] = pullback.stack([pullback.complex(n * u[0], n * u[1]) for n in (1, 2, 3)])
+    return (pairs * pairs).sum(-1)
+
+
+@pytest.mark.parametrize("fn", [_into_pairs, _into_complex])
+@pytest.mark.parametrize(("rows", "factor"), [([0, 2, 1], 14), ([0, 2, 0], 13)])  # the last of a row counts
+def test_writes_at_positions_in_complex_numbers_that_are_looked_at_as_pairs(fn: Any, rows: Any, factor: int) -> None:
+    u = pullback.tensor([0.5, 2.0], dtype=pullback.float64, requires_grad=True)
+    expected = [2 * factor * n for n in u.tolist()]
+
+    def total(u: Tensor) -> Tensor:
+        return fn(u, rows).sum()
+
+    assert pullback.autograd.grad(total(u), u)[0].tolist() == pytest.approx(expected)
+    assert pullback.func.grad(total)(u).tolist() == pytest.approx(expected)
+    assert pullback.func.jacfwd(total)(u).tolist() == pytest.approx(expected)
+    assert pullback.func.jvp(total, (u,), (pullback.ones_like(u),))[1].item() == pytest.approx(sum(expected))
+    assert pullback.vmap(pullback.func.grad(total))(u[None])[0].tolist() == pytest.approx(expected)
+    assert pullback.func.hessian(total)(u).tolist() == [[2 * factor, 0.0], [0.0, 2 * factor]]
+
+
+def test_writes_by_a_mask_and_to_a_part_of_complex_numbers_that_are_looked_at_as_pairs() -> None:
+    def masked(u: Tensor, mask: bool) -> Tensor:
+        z = pullback.full((2,), 1 + 2j, dtype=pullback.complex128)  # a constant: no tangent until the write
+        pairs = pullback.view_as_real(z)
+        pairs[pairs > 1.5 if mask else (..., 1)] = u
+        return (z * z.conj()).real.sum()
+
+    u = pullback.tensor(3.0, dtype=pullback.float64, requires_grad=True)
+    for mask in (True, False):
+        assert masked(u, mask).item() == 20.0
+        assert pullback.autograd.grad(masked(u, mask), u)[0].item() == 12.0
+        assert pullback.func.jvp(lambda u, mask=mask: masked(u, mask), (u,), (pullback.ones_like(u),))[1].item() == 12.0

@@ -7,7 +7,7 @@ reads changes; between the second call and its gradients, the values of its argu
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -257,12 +257,29 @@ def _gradients(machine: Machine, result: Any, second: bool) -> Seen:
     }
 
 
+def without_unused(steps: Program) -> Program:
+    """A program whose function computes only what it returns, writes to, or needs for these."""
+
+    def pruned(function: Step) -> Step:
+        used, kept = set(function.names), []
+        for step in reversed(function.body):
+            computes = step.results and not deliberate.writes(step.form)
+            if not computes or used & set(step.results):
+                kept.append(step)
+                used |= set(step.names)
+        return replace(function, body=tuple(reversed(kept)))
+
+    return tuple(pruned(step) if step.is_function else step for step in steps)
+
+
 def between_forms(steps: Program, backend: str) -> tuple[str, str, str]:
     """What became of a program: "same", "refused" or "differs"; what differs, and what it is in both forms."""
     with quietly():
         if len([step for step in steps if step.out == "r"]) != 1 or not any(step.is_function for step in steps):
             return "no program", "", ""
         written, compiled = run(steps, None), run(steps, backend)
+        if any(isinstance(a, Refusal) and not isinstance(b, Refusal) for a, b in zip(written, compiled, strict=True)):
+            written = run(without_unused(steps), None)  # what nothing uses is not computed, and raises nothing
     if any(isinstance(seen, Refusal) and seen.kind == "NameError" for seen in written):
         return "no program", "", ""
     coarse = coarsest(steps)

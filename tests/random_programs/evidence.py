@@ -216,7 +216,7 @@ def _read_through(program: Program, reader: str) -> Program:
             return replace(step, body=body)
         form = step.form
         for place, name in enumerate(step.names):
-            if not name.startswith("f"):
+            if not name.startswith("f") and form != "{0}({1})":  # a function may write to its argument
                 form = form.replace(f"{{{place}}}", f"{reader}({{{place}}})")
         return replace(step, form=form)
 
@@ -238,6 +238,28 @@ def constant_by_definition(d: Shown) -> bool:
         return False
     what = f"values of {name}"
     return same(_answer(pullback, d.program, what), _answer(torch, steps, what), coarsest(d.program))
+
+
+def unused_by_definition(d: Shown) -> bool:
+    """Whether torch, too, says that a step asks for the derivative by what was not used, if each derivative that goes
+    forward is made by its definition in reverse mode; and nothing differs if that is zero."""
+
+    def zero(step: Step) -> Step:
+        asked = r"(\[\{1\}\](, \w+_graph=True)?)\)"
+        given = d.what == f"refused: {step.form}"
+        return replace(step, form=re.sub(asked, r"\1, materialize_grads=True)", step.form)) if given else step
+
+    program = tuple(map(zero, d.program))
+    steps = tuple(replace(step, form=by_definition(step.form, _REVERSE)) for step in d.program)
+    if steps == d.program or program == d.program or not nothing_shown(program):
+        return False
+    theirs = _both(replace(d, program=steps))[1]
+    refused = {number: refusal.message for number, refusal in theirs.refusals.items()}
+    return all(
+        "appears to not have been used in the graph" in refused.get(number, "")
+        for number, step in enumerate(d.program)
+        if d.what == f"refused: {step.form}"
+    )
 
 
 def constant_in_torch(d: Shown) -> bool:
@@ -287,6 +309,12 @@ def for_each_element(d: Shown) -> bool:
     program = replaced(d.program, "lib.func.vmap(", _ONE_BY_ONE)
     unchanged = not d.what.startswith("values of") or same_here(d, program)
     return program != d.program and unchanged and nothing_shown(program)
+
+
+def refused_for_each(d: Shown) -> bool:
+    """Whether the step that torch refuses is the same for one element of `vmap` after the other, and shows nothing."""
+    outs = [step.out for step in d.program if d.what == f"refused: {step.form}" and step.out]
+    return bool(outs) and all(for_each_element(replace(d, what=f"values of {out}")) for out in outs)
 
 
 def refused_right(d: Shown) -> bool:
@@ -406,6 +434,24 @@ def of_one_maximum(d: Shown) -> bool:
     return program != d.program and nothing_shown(program) and same_here(d, program)
 
 
+def of_the_square(d: Shown) -> bool:
+    """Whether the program shows nothing if a tensor is multiplied in place by a copy of the other one, with the same
+    answer here."""
+    program = replaced(d.program, "{0}.mul_({1})", "{0}.mul_({1}.clone())")
+    return program != d.program and nothing_shown(program) and same_here(d, program)
+
+
+def of_a_stable_sort(d: Shown) -> bool:
+    """Whether the program shows nothing if torch's `sort` is stable, and our answer is the same then."""
+
+    def changed(step: Step) -> Step:
+        form = re.sub(r"\.sort\((-?\d)\)", r".sort(dim=\1, stable=True)", step.form)
+        return replace(step, form=form, body=tuple(map(changed, step.body)))
+
+    program = tuple(map(changed, d.program))
+    return program != d.program and nothing_shown(program) and same_here(d, program)
+
+
 def writes_to_none(d: Shown) -> bool:
     """Whether the program shows nothing without its writes to no elements, and our answer is the same then."""
     empty = {name for name, t in _both(d)[0].tensors().items() if not t.numel()}
@@ -446,8 +492,19 @@ def independent_of_writes(d: Shown) -> bool:
     return program != d.program and nothing_shown(program) and same_here(d, program)
 
 
-def with_axes_of_their_own(program: Program) -> Program:
-    """A program in which an operation that changes the axes of a tensor in place gives another tensor instead."""
+def right_with_axes_of_their_own(d: Shown) -> bool:
+    """Whether the program shows nothing where an operation that changes the axes of a tensor in place gives another
+    tensor instead, and our answer is the same then."""
+    program, names = _with_axes_of_their_own(d.program)
+    kind, _, name = d.what.partition(" of ")
+    if program == d.program or not nothing_shown(program):
+        return False
+    ours = _answer(pullback, d.program, d.what), _answer(pullback, program, f"{kind} of {names.get(name, name)}")
+    return not any(isinstance(answer, Refusal) for answer in ours) and same(*ours, coarsest(d.program))
+
+
+def _with_axes_of_their_own(program: Program) -> tuple[Program, dict[str, str]]:
+    """That program, and the new name of each tensor whose axes it changes."""
     steps: list[Step] = []
     names: dict[str, str] = {}
     for step in program:
@@ -456,7 +513,7 @@ def with_axes_of_their_own(program: Program) -> Program:
             names[step.names[0]] = f"{changed.names[0]}a"
             changed = replace(changed, form=f"{{0}}.{found[1]}({found[2]})", out=f"{changed.names[0]}a")
         steps.append(changed)
-    return tuple(steps)
+    return tuple(steps), names
 
 
 _BATCHED = "lib.autograd.grad({0}, [{1}], lib.stack([lib.ones_like({0}), {0}.detach()]), is_grads_batched=True,"
@@ -479,17 +536,33 @@ def lost_by_torch(d: Shown) -> bool:
 
 
 def written_to_copies(program: Program) -> Program:
-    """A program that clamps, or writes triangles of, copies of its tensors."""
-    for name in ("clamp_", "tril_", "triu_"):
-        program = replaced(program, f"{{0}}.{name}(", f"{{0}}.clone().{name}(")
+    """A program that clamps, writes triangles of, or writes over themselves, copies of its tensors."""
+
+    def changed(step: Step) -> Step:
+        itself = step.form.startswith("{0}.copy_(") and step.line == f"{step.names[0]}.copy_({step.names[0]})"
+        copied = itself or step.form.startswith(("{0}.clamp_(", "{0}.tril_(", "{0}.triu_("))
+        form = f"{{0}}.clone(){step.form[3:]}" if copied else step.form
+        return replace(step, form=form, body=tuple(map(changed, step.body)))
+
+    return tuple(map(changed, program))
+
+
+MASKED = ("{0}[{0} > 1] = ", "{0}.masked_fill_(")
+"""Writes by a mask."""
+
+
+def masked_copies(program: Program) -> Program:
+    """A program that writes to copies of its tensors by a mask."""
+    for form in MASKED:
+        program = replaced(program, form, f"{{0}}.clone(){form[3:]}")
     return program
 
 
-_PARTS = r"\{0\}(\.(split|chunk|tensor_split|unbind|hsplit)\(.*\))?\[.*\]"
+_PARTS = r"\{0\}((\.(split|chunk|tensor_split|unbind|hsplit)\(.*\))?\[.*\]|\.(select|narrow)\(.*\))"
 
 
 def copied_parts(program: Program) -> Program:
-    """A program with copies of the parts that an index, or an operation like `split`, takes."""
+    """A program with copies of the parts that an index, or an operation like `split` or `select`, takes."""
 
     def changed(step: Step) -> Step:
         form = step.form
@@ -515,6 +588,14 @@ def constant_views(program: Program) -> Program:
         )
 
     return tuple(map(changed, program))
+
+
+def constant_tangents(program: Program) -> Program:
+    """A program in which what goes forward gives constants."""
+    return tuple(
+        replace(step, form=f"({step.form}).detach()") if by_definition(step.form, _REVERSE) != step.form else step
+        for step in program
+    )
 
 
 _LAYER_NORM = (

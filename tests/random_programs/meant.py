@@ -13,6 +13,7 @@ from collections.abc import Callable
 from tests.random_programs.deliberate import writes
 from tests.random_programs.evidence import (
     DOUBLED_BY_NODE,
+    MASKED,
     NODE_HOOK,
     RECORDED_VJP,
     Shown,
@@ -23,6 +24,7 @@ from tests.random_programs.evidence import (
     constant_by_definition,
     constant_here,
     constant_in_torch,
+    constant_tangents,
     constant_views,
     copied_parts,
     decided_by_rounding,
@@ -32,6 +34,7 @@ from tests.random_programs.evidence import (
     kept_graphs,
     lost_by_torch,
     made_dense,
+    masked_copies,
     masks_take_nothing,
     nan_for_zero,
     nan_in_torch,
@@ -40,12 +43,15 @@ from tests.random_programs.evidence import (
     nothing_shown,
     numbers_agree,
     numbers_copied,
+    of_a_stable_sort,
     of_one_maximum,
     of_the_first_call,
+    of_the_square,
     of_the_values_before,
     once,
     only_denormal,
     passes_through_nothing_freed,
+    refused_for_each,
     refused_in_reverse_alone,
     refused_in_turn,
     refused_operands_right,
@@ -54,6 +60,7 @@ from tests.random_programs.evidence import (
     replaced,
     returns_from_outside,
     right,
+    right_with_axes_of_their_own,
     same_here,
     same_in_double,
     seen_in_part,
@@ -61,7 +68,7 @@ from tests.random_programs.evidence import (
     silent,
     stacked_without_format,
     strided_bases,
-    with_axes_of_their_own,
+    unused_by_definition,
     with_wide_integers,
     without_writes,
     writes_to_none,
@@ -295,12 +302,35 @@ REASONS: dict[str, Reason] = {
     "a tangent that is a constant: torch's claims to require grad, and what follows of that differs": lambda d: (
         d.forward
         and (
-            d.only_pullback_refuses("appears to not have been used in the graph")
-            or d.only_torch_refuses("is a view and is being modified inplace")
-            or d.only_torch_refuses("A view was created in inference mode and is being modified inplace in normal mode")
-            or (d.what.startswith("requires_grad of") and d.ours == "False")
+            (
+                (
+                    d.only_pullback_refuses("appears to not have been used in the graph")
+                    or d.only_torch_refuses("is a view and is being modified inplace")
+                    or d.only_torch_refuses(
+                        "A view was created in inference mode and is being modified inplace in normal mode"
+                    )
+                    or (d.what.startswith("requires_grad of") and d.ours == "False")
+                )
+                and (constant_here(d) or constant_by_definition(d))
+            )
+            or (
+                d.only_pullback_refuses("appears to not have been used in the graph")  # it may require grad otherwise
+                and unused_by_definition(d)
+            )
+            or (
+                re.search("differentiated Tensors.*does not require grad", d.ours) is not None
+                and "'NoneType' object has no attribute" in d.theirs
+                and constant_here(d)
+                and nothing_shown(constant_views(d.program))
+            )
+            or (
+                d.only_torch_refuses(
+                    "A view was created in inference mode and its base or another view of its base has"
+                )
+                and constant_here(d)
+                and nothing_shown(constant_tangents(d.program))
+            )
         )
-        and (constant_here(d) or constant_by_definition(d))
     ),
     "within transforms, a write to a view of a tensor from outside reaches it: torch's derivative of it is zero": (
         lambda d: (
@@ -378,10 +408,27 @@ REASONS: dict[str, Reason] = {
     "a write to memory that repeats elements, or to a part of it, is refused in transforms": lambda d: (
         d.transforms and d.only_pullback_refuses("more than one element of the written-to tensor")
     ),
-    "a write to what shares elements is refused: torch lets `clamp_` of integers, `tril_` and `triu_` pass": lambda d: (
-        d.does("clamp_(", "tril_(", "triu_(")
-        and d.only_pullback_refuses("more than one element of the written-to tensor")
-        and nothing_shown(written_to_copies(d.program))
+    "a write to what shares elements is refused: torch lets triangles, `clamp_` of integers, `t.copy_(t)` pass": (
+        lambda d: (
+            written_to_copies(d.program) != d.program
+            and d.only_pullback_refuses("more than one element of the written-to tensor")
+            and nothing_shown(written_to_copies(d.program))
+        )
+    ),
+    "a write by a mask to what `expand` repeats is refused: torch lets it pass, or refuses when it has written": (
+        lambda d: (
+            d.does(*MASKED)
+            and d.does(".expand(")
+            and nothing_shown(masked_copies(d.program))
+            and (
+                d.only_pullback_refuses("more than one element of the written-to tensor")
+                or (
+                    d.what.startswith("values of")
+                    and "raises" not in d.answers
+                    and same_here(d, masked_copies(d.program))
+                )
+            )
+        )
     ),
     "within `linearize`, a tensor from outside is not written to, as in other transforms": lambda d: (
         d.does("linearize(") and d.only_pullback_refuses("inplace arithmetic is not possible on a tensor from outside")
@@ -420,12 +467,7 @@ REASONS: dict[str, Reason] = {
         )
     ),
     "a view whose axes are changed in place, and that is written to: torch's gradient has the axes it had before": (
-        lambda d: (
-            d.what.startswith(("gradients of", "grad of"))
-            and with_axes_of_their_own(d.program) != d.program
-            and nothing_shown(with_axes_of_their_own(d.program))
-            and same_here(d, with_axes_of_their_own(d.program))
-        )
+        lambda d: d.what.startswith(("gradients of", "grad of")) and right_with_axes_of_their_own(d)
     ),
     "several passes at once, of any layout: torch's `vmap` refuses `as_strided` of some": lambda d: (
         d.only_torch_refuses("Calling Tensor.as_strided is not supported unless the batch dims") and refused_in_turn(d)
@@ -609,6 +651,35 @@ REASONS: dict[str, Reason] = {
         and d.inside("conv1d(", "conv2d(", "conv3d(")
         and d.only_torch_refuses(r"expected weight to be at least \d+ at dimension 0, but got weight of size \[0")
         and refused_in_reverse_alone(d)
+    ),
+    "a tensor multiplied by itself in place has the gradient of its square: torch refuses": lambda d: (
+        d.what.startswith(("gradients of", "grad of"))
+        and d.only_torch_refuses("modified by an inplace operation")
+        and of_the_square(d)
+    ),
+    "of equal elements, `sort` keeps the order: torch's is stable only if that is asked for": lambda d: (
+        d.what.startswith(("gradients of", "grad of")) and "raises" not in d.answers and of_a_stable_sort(d)
+    ),
+    "a part that a write did not reach needs nothing that a pass frees: torch's goes through the write": lambda d: (
+        passes_through_nothing_freed(d)
+        and nothing_shown(copied_parts(d.program))
+        and (not d.what.startswith(("gradients of", "grad of")) or same_here(d, copied_parts(d.program)))
+    ),
+    "a tangent of `softplus` is a product with a sigmoid, which a second derivative frees: torch's has its own node": (
+        lambda d: (
+            d.forward
+            and d.inside("softplus(")
+            and d.only_pullback_refuses("a second time.*SigmoidBackward0 dropped")
+            and nothing_shown(kept_graphs(d.program))
+        )
+    ),
+    "within `vmap`, a tangent of `cat` of no elements has the axis of the batch: torch's has none, and no sum fits": (
+        lambda d: (
+            d.forward
+            and d.inside("cat(")
+            and d.only_torch_refuses("output with shape .* doesn't match the broadcast shape")
+            and refused_for_each(d)
+        )
     ),
     "no NaN comes past the mask of `amax`: torch multiplies by it": lambda d: (
         d.does(".amax(")

@@ -556,6 +556,123 @@ def f6(t5):
     return v8
 v9 = lib.func.vmap(f6, in_dims=-1)(v2.movedim(0, -1)){COPIED}
 """
+OVER_ITSELF = """
+v1 = lib.tensor([[1.0, -1.0, 1.5]], dtype=lib.float64, requires_grad=True)
+v4 = v1.sum()
+v8 = v4.expand(2, *v4.shape)
+def f10(t9):
+    t9.copy_(t9)
+    return t9
+v13 = f10(v8)
+"""
+OF_A_CONSTANT = f"""
+v1 = lib.tensor([[0.0, 1.0, 0.0], [0.75, 0.0, -1.5]], dtype=lib.float64, requires_grad=True)
+def f5(t4):
+    v6 = t4 @ t4.t()
+    return v6
+v7 = lib.func.jacfwd(lib.func.jacrev(f5))(v1){COPIED}
+with lib.no_grad(): v8 = v7.narrow(1, 1, 1)
+v9 = lib.autograd.grad(v8.sum(), [v1, v8], retain_graph=True, allow_unused=True)[1].clone()
+"""
+SQUARED = """
+v1 = lib.tensor([0.5, 1.5], dtype=lib.float32, requires_grad=True)
+v2 = v1 ** 3
+def f5(t4):
+    t4.mul_(v2)
+    return v2
+v8 = f5(v2)
+"""
+SORTED = """
+v1 = lib.tensor([[[0.25, 1.0], [0.75, 0.75], [1.25, 0.0]], [[-1.5, -0.5], [0.75, -2.0], [0.25, -2.0]]], \
+dtype=lib.bfloat16, requires_grad=True)
+v2 = lib.stack([v1, v1])
+v6 = v2.flatten()
+v10 = v6.sort(0)[0]
+"""
+TURNED_ITSELF = """
+v1 = lib.tensor([(2+1j), (0.5+1j), (0.75+2j), (1.25-1.5j)], dtype=lib.complex64, requires_grad=True)
+v2 = F.Pair.apply(v1)[0]
+v3 = lib.view_as_real(v2)
+v3.t_()
+v2 += v1
+"""
+MASKED_BYTES = f"""
+v2 = lib.tensor([5, 0, 1], dtype=lib.uint8)
+v3 = v2.sum()
+v8 = v2.expand(2, *v2.shape)
+def f10(t9):
+    t9[t9 > 1] = 1.0
+    return t9
+v12 = lib.autograd.functional.vjp(f10, v8, lib.ones_like(f10(v8)))[1]{COPIED}
+"""
+MASKED_REFUSED = """
+v2 = lib.tensor([5.0, 0.0, 1.0], dtype=lib.float64, requires_grad=True)
+v3 = v2.cos()
+v8 = v3.expand(2, *v3.shape)
+def f10(t9):
+    t9.masked_fill_(t9 > 1, 0.25)
+    return t9
+v12 = f10(v8)
+"""
+SELECTED = """
+v1 = lib.tensor([1.0], dtype=lib.float64, requires_grad=True)
+v2 = lib.tensor([[0, -2, -2]], dtype=lib.int64)
+v3 = v2.select(-2, 0)
+v4 = lib.maximum(v3, v1)
+v2.masked_fill_(v2 > 1, 0.25)
+"""
+NOTHING_JOINED = f"""
+v2 = lib.tensor([], dtype=lib.complex64, requires_grad=True)
+v3 = lib.stack([v2, v2])
+def f5(t4):
+    v6 = lib.cat([t4, t4], -1)
+    v7 = v6.add_(t4, alpha=2)
+    return v7
+v8 = lib.func.vmap(lambda t: lib.func.jvp(f5, (t,), (t * 1,))[1])(v3){COPIED}
+"""
+FREED_BESIDE = """
+v2 = lib.tensor([[-1.0, 0.75, 0.25]], dtype=lib.float32, requires_grad=True)
+v3 = 2 - v2
+v4 = v3.diff(dim=1)
+v6 = v4[..., 0]
+v4.masked_fill_(v4 > 1, 0.25)
+v9 = lib.autograd.grad(lib.autograd.grad((v6 * v6 * v6).sum(), [v2], create_graph=True)[0].sum(), [v2])[0].clone()
+"""
+NOT_USED = f"""
+v2 = lib.tensor([[0.5, 1.0, -1.5]], dtype=lib.float64, requires_grad=True)
+v3 = lib.tensor([[1.0, 0.75, 0.5]], dtype=lib.bfloat16, requires_grad=True)
+def f5(t4):
+    v6 = lib.addcmul(t4, t4, t4, value=2)
+    return v6
+v8 = lib.func.jvp(lib.func.grad(lambda t: f5(t).sum()), (v3,), (lib.ones_like(v3),))[1]{COPIED}
+v8.mul_(v2)
+v14 = lib.autograd.grad((v8 * v8).sum(), [v3], create_graph=True)[0].clone()
+"""
+SIGMOID_FREED = f"""
+v1 = lib.tensor([[1.25, 0.0, 2.0], [0.0, -0.5, 1.0]], dtype=lib.float64, requires_grad=True)
+def f4(t3):
+    v6 = lib.nn.functional.softplus(t3)
+    return v6
+v7 = lib.func.jvp(lib.func.vmap(f4), (v1,), (lib.ones_like(v1),))[1]{COPIED}
+v8 = v7 ** 0
+v9 = lib.autograd.grad(lib.autograd.grad((v8 * v8 * v8).sum(), [v1], create_graph=True)[0].sum(), [v1])[0].clone()
+"""
+SEEN_IN_INFERENCE = f"""
+v1 = lib.tensor([-3, -1, 2], dtype=lib.int64)
+v2 = lib.tensor([[1.25, -1.5, -2.0], [-0.5, -0.5, 0.25]], dtype=lib.float32, requires_grad=True)
+def f4(t3):
+    v6 = v1[:, None]
+    v7 = lib.where(t3.detach() > 0, v6, t3 * 2)
+    return v7
+v8 = lib.func.jvp(lib.func.vmap(f4), (v2,), (lib.ones_like(v2),))[1]{COPIED}
+def f10(t9):
+    v12 = t9.unsqueeze(-4)
+    return v12
+v13 = f10(v8)
+with lib.inference_mode(): v14 = v13.permute(2, 0, 1, 3)
+v13.add_(v1)
+v16 = v14 % 1.5
+"""
 CASES = [
     Case(ROUNDING, TIED, Tensor, "max", other_gradient),
     Case(ROUNDING, TIED, Tensor, "max", constant),
@@ -680,6 +797,28 @@ CASES = [
     Case("in forward mode tangents have the dtype", DOTTED, pullback.func, "jvp", enlarged),
     Case("where numbers cancel", SUM_OF_ONE, Tensor, "softmax", more_gradient),
     Case(ROUNDING, LARGE_REMAINDER, Tensor, "exp_", lambda inner, t: inner(t.mul_(0.5))),
+    Case("a write to what shares elements", OVER_ITSELF, Tensor, "sum", other_gradient),
+    Case("a tangent that is a constant", OF_A_CONSTANT, pullback.func, "jacfwd", enlarged),
+    Case("a tensor multiplied by itself in place has", SQUARED, Tensor, "mul_", lambda f, t, u: f(t * 1, u).clone()),
+    Case(
+        "a tensor multiplied by itself in place has",
+        SQUARED,
+        Tensor,
+        "mul_",
+        lambda inner, t, u: inner(t, u.detach().clone() if t is u else u),
+    ),
+    Case("of equal elements, `sort` keeps the order", SORTED, Tensor, "sort", other_gradient),
+    Case("a view whose axes are changed in place", TURNED_ITSELF, pullback, "view_as_real", other_gradient),
+    Case("a view whose axes are changed in place", TURNED_ITSELF, Tensor, "__iadd__", lambda f, t, u: f(t, u * 2)),
+    Case("a write by a mask to what `expand` repeats", MASKED_BYTES, Tensor, "sum", enlarged),
+    Case("a write by a mask to what `expand` repeats", MASKED_REFUSED, Tensor, "cos", other_gradient),
+    Case("a part stays valid if a write did not", SELECTED, pullback, "maximum", lambda f, a, b: f(a, b) + b),
+    Case("within `vmap`, a tangent of `cat`", NOTHING_JOINED, pullback, "cat", lambda f, ts, d: f(ts, d).cdouble()),
+    Case("a part that a write did not reach needs nothing", FREED_BESIDE, Tensor, "__rsub__", more_gradient),
+    Case("a tangent that is a constant", NOT_USED, pullback, "addcmul", enlarged),
+    Case("a tangent that is a constant", NOT_USED, Tensor, "mul_", lambda inner, t, u: inner(t, u.detach())),
+    Case("a tangent of `softplus`", SIGMOID_FREED, pullback.nn.functional, "softplus", enlarged),
+    Case("a tangent that is a constant", SEEN_IN_INFERENCE, pullback, "where", enlarged),
 ]
 
 

@@ -635,3 +635,106 @@ def test_gelu_of_windows_that_share_memory_is_that_of_their_copy() -> None:
     found = pullback.nn.functional.gelu(windows)
     assert found.tolist() == pullback.nn.functional.gelu(windows.clone()).tolist()
     assert pullback.autograd.grad(found.sum(), x)[0].isfinite().all()
+
+
+def test_a_write_by_a_mask_to_repeated_elements_is_refused_before_it_has_written() -> None:
+    t = pullback.tensor([5, 0, 1], dtype=pullback.uint8)
+    repeated = t.expand(2, 3)
+
+    def f(t: pullback.Tensor) -> pullback.Tensor:
+        t[t > 1] = 1.0
+        return t
+
+    for call in (lambda: f(repeated), lambda: pullback.autograd.functional.vjp(f, repeated, f(repeated))):
+        with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+            call()
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        repeated.copy_(repeated)
+    assert t.tolist() == [5, 0, 1]
+
+
+@pytest.mark.parametrize("values", [[], [0.5, 1.5]])
+def test_a_tensor_multiplied_by_itself_in_place_has_the_gradient_of_its_square(values: list[float]) -> None:
+    x = pullback.tensor(values, dtype=pullback.float64, requires_grad=True)
+    y = x**3
+    y.mul_(y)
+    assert pullback.autograd.grad(y.sum(), x)[0].tolist() == pytest.approx([6 * v**5 for v in values])
+
+
+def test_equal_elements_keep_their_order_in_a_sort_of_many() -> None:
+    x = pullback.tensor([1.0, 0.5] * 200, dtype=pullback.bfloat16, requires_grad=True)
+    found, order = x.sort()
+    assert order.tolist() == [*range(1, 400, 2), *range(0, 400, 2)]
+    weights = pullback.arange(400.0).remainder(7).bfloat16()
+    (g,) = pullback.autograd.grad(found, x, weights)
+    assert g[order].tolist() == weights.tolist()
+
+
+def test_parts_of_a_complex_result_whose_axes_are_changed_in_place_have_these_axes() -> None:
+    x = pullback.tensor([2 + 1j, 0.5 + 1j, 0.75 + 2j], dtype=pullback.complex64, requires_grad=True)
+    y = x * 2
+    parts = pullback.view_as_real(y)
+    parts.t_()
+    y += x
+    (g,) = pullback.autograd.grad(parts, x, pullback.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    assert g.tolist() == [3 + 12j, 6 + 15j, 9 + 18j]
+
+
+@pytest.mark.parametrize("part", [lambda t: t.select(1, 0), lambda t: t.narrow(1, 0, 1), lambda t: t[:, :1]])
+def test_a_part_stays_valid_if_a_mask_takes_elements_beside_it_alone(part: Any) -> None:
+    x = pullback.tensor([2.0], requires_grad=True)
+    t = pullback.tensor([[0.0, 2.0], [-2.0, 3.0]])
+    y = part(t) * x
+    t.masked_fill_(t > 1, 0.25)
+    assert pullback.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == [-2.0]
+    t.masked_fill_(t < 0, 0.25)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        pullback.autograd.grad(y.sum(), x)
+
+
+def test_a_part_that_a_write_did_not_reach_needs_nothing_that_a_pass_frees() -> None:
+    x = pullback.tensor([[-1.0, 0.75, -2.25]], requires_grad=True)
+    base = -x
+    parts = base[..., 0], base[..., 2]
+    base.masked_fill_(base > 2, 0.25)
+    expected = [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    for part, gradient in zip(parts, expected, strict=True):
+        assert pullback.autograd.grad(part.sum(), x)[0].tolist() == [list(gradient)]
+    assert pullback.autograd.grad(parts[0].sum(), x)[0].tolist() == [[-1.0, 0.0, 0.0]]
+    with pytest.raises(RuntimeError, match="a second time"):
+        pullback.autograd.grad(parts[1].sum(), x)
+
+
+def test_a_second_derivative_of_a_tangent_of_softplus_frees_its_sigmoid() -> None:
+    x = pullback.tensor([1.25, -0.5], dtype=pullback.float64, requires_grad=True)
+    y = pullback.func.jvp(pullback.nn.functional.softplus, (x,), (pullback.ones_like(x),))[1] ** 0
+    for keep in (True, False):
+        (g,) = pullback.autograd.grad((y * y * y).sum(), x, create_graph=True)
+        pullback.autograd.grad(g.sum(), x, retain_graph=keep)
+        if keep:
+            assert pullback.autograd.grad(y.sum(), x, retain_graph=True)[0].tolist() == [0.0, 0.0]
+    with pytest.raises(RuntimeError, match=r"a second time(.|\n)*SigmoidBackward0"):
+        pullback.autograd.grad(y.sum(), x)
+
+
+def test_a_tangent_of_what_joins_no_elements_has_the_axis_of_the_batch() -> None:
+    def tangent(t: pullback.Tensor) -> pullback.Tensor:
+        return pullback.func.jvp(lambda t: pullback.cat([t, t], -1).add_(t, alpha=2), (t,), (t * 1,))[1]
+
+    assert pullback.vmap(tangent)(pullback.ones(2, 0)).shape == (2, 0)
+    assert pullback.vmap(tangent)(pullback.ones(2, 1)).tolist() == [[3.0, 3.0]] * 2
+
+
+def test_a_view_without_recording_of_a_second_derivative_that_is_constant_is_one() -> None:
+    x = pullback.tensor([[0.0, 1.0], [0.75, 0.0]], dtype=pullback.float64, requires_grad=True)
+    second = pullback.func.jacfwd(pullback.func.jacrev(lambda t: t @ t.t()))(x)
+    assert not second.requires_grad
+    with pullback.no_grad():
+        view = second.narrow(1, 1, 1)
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        pullback.autograd.grad(view.sum(), [x, view], allow_unused=True)
+    factor = pullback.tensor(2.0, dtype=pullback.float64, requires_grad=True)
+    second.mul_(factor)
+    found = pullback.autograd.grad(second.sum(), [factor, x], allow_unused=True)
+    assert found[0].item() == 16.0
+    assert found[1] is None

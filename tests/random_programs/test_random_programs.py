@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,27 @@ def test_a_fault_of_a_compiled_function_is_seen(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(pullback, "compile", lambda fn, backend: refuses)
     assert compiled.between_forms(FUNCTION, "numpy")[:2] == ("differs", "refused (call 1)")
+
+
+INVERSE = Step("lib.linalg.inv({0})", ("t2",), "v3")
+SINGULAR = (
+    Step("lib.tensor([[1.0, 2.0], [3.0, 5.0]])", out="v1"),
+    Step("({0}, )", ("t2",), "f", body=(INVERSE,), parameters=("t2",)),
+    Step("f({0})", ("v1",), "r"),
+    Step("{0}.data.zero_()", ("v1",), when="data"),
+)
+
+
+def test_an_error_of_what_a_compiled_function_uses_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = (SINGULAR[0], replace(SINGULAR[1], names=("v3",)), *SINGULAR[2:])
+    assert compiled.between_forms(SINGULAR, "numpy") == ("same", "", "")  # nothing uses the inverse
+    assert compiled.between_forms(used, "numpy") == ("same", "", "")
+    monkeypatch.setattr(pullback, "compile", lambda fn, backend: lambda t: (t * 1,))
+    assert compiled.between_forms(SINGULAR, "numpy")[0] == "same"
+    assert compiled.between_forms(used, "numpy")[:2] == ("differs", "result of 0 (call 1)")
+    inverses = iter([pullback.linalg.inv(pullback.tensor([[1.0, 2.0], [3.0, 5.0]]))] * 3)
+    monkeypatch.setattr(pullback, "compile", lambda fn, backend: lambda t: (next(inverses),))
+    assert compiled.between_forms(used, "numpy")[:2] == ("differs", "not refused (call 3)")
 
 
 def test_what_differs_on_purpose_is_left_out_for_a_reason() -> None:

@@ -261,7 +261,7 @@ class Jvp(Forward):
     def _begin_tangents(self, base: Tensor, tangent: Tensor) -> None:
         """Give a tensor and its views tangents that vary as `tangent` does: their own, or zeros in the same layout."""
         data, before = tangent._data, self.lower(base)[1]
-        zeros = np.zeros(base._data.shape, data.dtype)
+        zeros = np.zeros(base._data.shape, base._data.dtype)  # a view of it may be complex where it is real
         whole = wrap(data.like(zeros) if isinstance(data, LevelPayload) else zeros)
         whole = whole if before is None else with_room(before, tangent)
         for view in [base, *views_of(base)]:

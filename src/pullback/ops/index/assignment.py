@@ -86,6 +86,7 @@ def _written(g: Any, steps: Any) -> Any:
     places = [p for op, args in steps if op is pick_at.op for p in args[0] if p is not None]
     if not places:
         return found
+    complex_base = (g._data if isinstance(g, Tensor) else g).dtype.kind == "c"
     return of_the_last(
         found,
         np.shape(g),
@@ -93,6 +94,8 @@ def _written(g: Any, steps: Any) -> Any:
         lambda zeros, numbers: on(put_into_base, zeros, numbers, steps),
         lambda whole: _viewed(whole, steps),
         shape=np.shape(found),
+        # a step may need complex numbers, or pairs that become some
+        dtype=np.complex128 if complex_base else np.float64 if _in_pairs(steps) else np.int64,
     )
 
 

@@ -272,18 +272,21 @@ def aligned(level: Any, index: Any, rank: int) -> Any:
     return np.reshape(value, (level.size, *(1,) * (rank - len(shape)), *shape))
 
 
-def of_the_last(picked: Any, whole: Any, places: Any, write: Any, read: Any, axis: int = 0, shape: Any = None) -> Any:
+def of_the_last(
+    picked: Any, whole: Any, places: Any, write: Any, read: Any, axis: int = 0, shape: Any = None, dtype: Any = np.int64
+) -> Any:
     """`picked`, a gradient at positions, with 0 for each value that a later one has overwritten at the same place.
 
     whole: the shape of what has the places. places: the arrays of positions, whose axes are those of `picked` from
     `axis` on. write, read: ``write(zeros, numbers)`` puts numbers at the positions, ``read(zeros)`` looks there.
-    shape: that of the numbers, if it is not the positions'.
+    shape: that of the numbers, if it is not the positions'. dtype: that of the zeros, if it matters.
     """
     shape = np.broadcast_shapes(*map(np.shape, places)) if shape is None else shape
     if math.prod(shape) < 2:
         return picked
-    zeros: Any = zeros_beside(picked, whole, np.int64)
+    zeros: Any = zeros_beside(picked, whole, dtype)
     number: Any = np.reshape(arange_beside(picked, math.prod(shape)), shape)
+    number = number if dtype is np.int64 else number.astype(np.float64)
     if any(isinstance(p, Lifted) for p in places):  # so that the transform is asked
         zeros, number = wrap(zeros), wrap(number)
     last = read(write(zeros, number)) == number
