@@ -121,7 +121,7 @@ class Program:
             return self.reshape(self.const(array.reshape(-1)[0], array.dtype), array.shape)
         held = np.ascontiguousarray(array)
         # a later trace of the same function makes its constants anew, and is to find the values that depend on them
-        key = hashlib.sha256(held.reshape(-1).view(np.uint8)).digest() if held.nbytes <= _COMPARED else id(held)
+        key = hashlib.sha256(held.tobytes()).digest() if held.nbytes <= _COMPARED else id(held)
         return self._make("array", None, (), held, array.shape, array.dtype, key=key)
 
     def map(self, name: str, args: Sequence[Value], dtype: Any) -> Value:
