@@ -18,6 +18,7 @@ _SHARED = {
     "nn.functional._add_rows": "embedding_bag by sums and means, and the derivative of embedding",
     "_bessel": "the Bessel functions of all families and orders; each is in the derivatives of the others",
     "_polynomial": "the orthogonal polynomials of all families, and their derivatives of any order",
+    "_of_degree": "the same of one small degree",
     "_checked": "every operation that checks values in its body, or in a rule",
     "_conj": "conj and conj_physical, and the derivatives of both",
     "_to_copy": "to, float, half and all other conversions",
